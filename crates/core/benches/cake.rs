@@ -1,12 +1,12 @@
-//! What a packet costs in `cake`: instructions, counted by callgrind, beside those of Linux.
+//! The cost of a packet in `cake`: instructions, counted by callgrind, next to those of Linux.
 //!
 //! `cargo bench -p goodqueue --bench cake` runs this program under `valgrind --tool=callgrind` and prints a
-//! table; it exits 1 if a row costs more than four fifths of Linux, where Linux's number of drops is none
-//! of those that 32 other random sequences lead to, or where a million flows cost more than twice the dearest
-//! row.
+//! table; it exits with 1 if a row costs more than [`MOST`] times Linux, if Linux's number of drops is
+//! outside the range of those with 32 other random sequences, or if a million flows cost more than twice the
+//! most expensive row.
 //!
-//! Workload: besteffort, triple-isolate, no rate; N flows of which each tenth shares a source host; 1000
-//! packets wait in the queue; the clock moves by 100 ns for each packet delivered.
+//! Workload: besteffort, triple-isolate, no rate; N flows, ten of them for each source host; 1000 packets
+//! wait in the queue; the clock moves by 100 ns for each packet delivered.
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
@@ -17,10 +17,10 @@ use goodqueue::{
     Cake, Configurable, Header, Lcg, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Verdict,
 };
 
-/// Flows; of Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in the counted part.
+/// Flows; then for Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in the counted part.
 const ROWS: [(u32, f64, f64, u64); 4] =
     [(1, 257.0, 306.0, 0), (100, 308.0, 740.0, 0), (1000, 368.0, 549.0, 13), (10_000, 588.0, 456.0, 0)];
-/// As many as no table holds.
+/// More flows than any table holds.
 const MANY: u32 = 1_000_000;
 
 const WARM_UP: u64 = 50_000;
@@ -65,7 +65,7 @@ fn cost_dequeue(queue: &mut Cake<Header>, now: Nanos, owner: &mut Owner) -> Opti
     queue.dequeue(now, owner)
 }
 
-/// Runs `steps` of the workload; packets dropped after the first [`WARM_UP`].
+/// Runs `steps` steps of the workload; returns the packets dropped after the first [`WARM_UP`].
 fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let params = Params { diffserv: Diffserv::Besteffort, ..Params::default() };
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
@@ -93,7 +93,7 @@ fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     owner.drops - warm_drops
 }
 
-/// Instructions in `function` and what it calls, in `steps` of this program under callgrind.
+/// Instructions in `function` and what it calls, in `steps` steps of this program under callgrind.
 fn collected(function: &str, flows: u32, steps: u64) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let run = Command::new("valgrind")
@@ -108,14 +108,14 @@ fn collected(function: &str, flows: u32, steps: u64) -> Result<f64, String> {
     collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))
 }
 
-/// Instructions a packet of the counted part.
+/// Instructions per packet of the counted part.
 #[allow(clippy::cast_precision_loss)]
 fn instructions(function: &str, flows: u32) -> Result<f64, String> {
     let whole = collected(function, flows, WARM_UP + COUNTED)?;
     Ok((whole - collected(function, flows, WARM_UP)?) / COUNTED as f64)
 }
 
-/// What a row may cost of what Linux takes.
+/// The largest cost of a row, as a multiple of Linux's.
 const MOST: f64 = 0.85;
 
 fn count() -> Result<bool, String> {

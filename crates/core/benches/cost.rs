@@ -1,10 +1,10 @@
-//! What a packet costs in `fq_codel`: instructions, counted by callgrind, beside those of Linux; and in the
+//! The cost of a packet in `fq_codel`: instructions, counted by callgrind, next to those of Linux; and in the
 //! other queues.
 //!
-//! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints
-//! two tables; it exits 1 if a row of `fq_codel` is above 1.05 times Linux, or drops another number of
-//! packets, or where a million flows make a packet cost more than twice what it does otherwise. With `--
-//! others` it prints the second alone. `--load QUEUE FLOWS STEP [STEPS]` only runs the workload, for a clock.
+//! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints two
+//! tables; it exits with 1 if a row of `fq_codel` is above 1.05 times Linux or drops a different number of
+//! packets, or if a packet costs more than twice as much with a million flows. With `-- others` it prints
+//! only the second table. `--load QUEUE FLOWS STEP [STEPS]` only runs the workload, so that it can be timed.
 
 mod workload;
 
@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 use goodqueue::{AnyQueue, Header, Nanos, QueueSpec};
 use workload::{LINK, Load};
 
-/// flows, step in ns, and what Linux 6.1.192 (gcc 12.2 -O2) takes: enqueue, dequeue, drops in 1.2 M steps.
+/// Flows, step in ns; then for Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in 1.2 M steps.
 const ROWS: [(usize, u64, f64, f64, u64); 8] = [
     (1, 1000, 63.3, 111.0, 0),
     (100, 1000, 73.3, 132.1, 40),
@@ -27,7 +27,8 @@ const ROWS: [(usize, u64, f64, f64, u64); 8] = [
 
 const STEPS: u64 = 200_000;
 
-/// The queues of the second table. Those of classes have one `pfifo` each.
+/// The queues of the second table. The classes of `prio` and `drr` have a `pfifo` each, those of `htb` the
+/// default.
 const OTHERS: [&str; 14] = [
     "pfifo",
     "red",
@@ -85,14 +86,14 @@ fn count() -> Result<bool, String> {
     Ok(is_within)
 }
 
-/// What a row of `fq_codel` may cost of what Linux takes.
+/// The largest cost of a row of `fq_codel`, as a multiple of Linux's.
 const MOST: f64 = 1.05;
 
-/// As many as no table holds.
+/// More flows than any table holds.
 const MANY: usize = 1_000_000;
 
-/// The other queues, by their defaults but for the limits that are too small for the load. Whether a
-/// million flows cost at most twice what the most expensive row of the same queue does.
+/// Counts for the other queues, with their defaults except for limits that are too small for the load.
+/// Returns whether a million flows cost at most twice as much as the most expensive row of the same queue.
 fn others() -> Result<bool, String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
     println!("| --- | --- | --- | --- | --- |");
@@ -132,20 +133,20 @@ fn delivered(queue: &str, flows: usize, step: u64, count: u64) -> usize {
     let steps = Steps { flows, step, count };
     let text = match queue {
         "fq_codel" => return steps.delivered(workload::fq_codel(), 1001),
-        // With room for all that is queued.
+        // With room for all packets queued.
         "pfifo" => "pfifo:2000",
         "red" => "red:8m,min=600k,max=2m,burst=800,bandwidth=1gbit",
         "pfifo_fast" => "pfifo_fast:2000",
         "prio" => "prio,leaf=pfifo:2000",
         "drr" => "drr,leaf=pfifo:2000",
-        // At a rate that is never reached, as the line's is not.
+        // At a rate that is never reached, like that of the line.
         "htb" => "htb,rate=100gbit",
         "htb sqm" => "htb,rate=100gbit,sqm=simple",
         "pie" => "pie,limit=10240",
-        // Without a limit in memory that is too small for the load.
+        // Without a memory limit that is too small for the load.
         "dualpi2" => "dualpi2,memlimit=4294967295",
         "fq" => "fq,flow_limit=10000",
-        // `fq_pie`; `sfq`; `wheel`: nobody stamps these packets, so all of them are due.
+        // `fq_pie`; `sfq`; `wheel`: these packets have no departure times, so all of them are due.
         other => other,
     };
     let spec: QueueSpec = text.parse().expect("a queue");

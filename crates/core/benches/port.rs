@@ -1,12 +1,12 @@
-//! What a [`Port`] costs over its queue: instructions, counted by callgrind.
+//! The cost of a [`Port`] on top of its queue: instructions, counted by callgrind.
 //!
-//! `cargo bench -p goodqueue --bench port` runs this program under `valgrind --tool=callgrind` and prints
-//! a table; it exits 1 if a port without a ring adds more than [`MOST_ADDED`] instructions a packet.
+//! `cargo bench -p goodqueue --bench port` runs this program under `valgrind --tool=callgrind` and prints a
+//! table; it exits with 1 if a port without a ring adds more than [`MOST_ADDED`] instructions per packet.
 //!
 //! Load `backlogged`: 100 packets wait in the queue; each step polls at the end of the packet on the line
-//! until `None`, hands one packet in and asks for the next wake. Load `idle`: each packet comes to an idle
-//! line. The queue alone is driven with the same packets at the same times: one dequeue a packet, and where
-//! that leaves it empty another, as a line asks that has become idle.
+//! until `None`, hands one packet in and asks for the next wake. Load `idle`: each packet arrives at an idle
+//! line. The queue alone is driven with the same packets at the same times: one dequeue per packet, and
+//! another one if that leaves the queue empty, like a line that becomes idle.
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
@@ -19,7 +19,7 @@ use goodqueue::{
     Serializer, Span,
 };
 
-/// Most instructions a packet that a port without a ring may take beyond those of its queue.
+/// Maximum number of instructions per packet that a port without a ring may take beyond those of its queue.
 const MOST_ADDED: f64 = 180.0;
 
 const STEPS: u64 = 100_000;

@@ -1,5 +1,5 @@
-//! What a packet costs in `fq_codel`: time, by criterion. A rough guide on a shared machine; the count of
-//! instructions (`cost`) is exact.
+//! The cost of a packet in `fq_codel`: time, by criterion. It is a rough guide on a shared machine; the count
+//! of instructions (`cost`) is exact.
 
 mod workload;
 

@@ -1,13 +1,13 @@
-//! What a packet costs in the transmit stack of 802.11: instructions, counted by callgrind.
+//! The cost of a packet in the transmit stack of 802.11: instructions, counted by callgrind.
 //!
 //! `cargo bench -p goodqueue --bench wifi` runs this program under `valgrind --tool=callgrind` and prints a
-//! table; it exits 1 if a packet costs more with 10 000 stations than with 1000, by more than a tenth.
-//! With so many every packet finds its queue empty, which costs more than to find others there.
+//! table; it exits with 1 if a packet costs more than a tenth more with 10 000 stations than with 1000. With
+//! that many, every packet finds its queue empty, which costs more than finding others there.
 //!
-//! Stations with one flow each and 1000 packets queued on all together; packets of 1534 bytes, truesize 2304.
-//! A step: the clock moves by 1 us, packets are enqueued to the stations in turn until 1001 are queued, a
-//! round is begun, a queue asked for, one packet taken from it, the queue given back, the packet completed
-//! and its airtime registered.
+//! Stations with one flow each, and 1000 packets queued in all; packets of 1534 bytes, truesize 2304. A step:
+//! the clock moves by 1 us; packets are enqueued to the stations in turn until 1001 are queued; a round
+//! begins; the next queue is requested, one packet is taken from it, and the queue is returned; the packet is
+//! completed and its airtime is registered.
 
 mod radio;
 

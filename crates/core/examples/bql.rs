@@ -1,11 +1,11 @@
-//! Byte queue limits in a driver: six lines of it are BQL, the rest is a device that completes packets in
-//! time.
+//! Byte queue limits in a driver: six lines of it are BQL, the rest is a device that completes packets as
+//! time passes.
 
 use std::collections::VecDeque;
 
 use goodqueue::{Dql, Nanos, Span};
 
-/// A packet takes so long on a wire of 100 Mbit/s.
+/// The time that a packet takes on a wire of 100 Mbit/s.
 const ON_THE_WIRE: Span = Span::from_micros(121);
 
 fn main() {
@@ -14,7 +14,7 @@ fn main() {
     let mut ring = VecDeque::new();
     let mut longest = 0;
     for _ in 0..2000 {
-        // The stack has packets without end; the driver takes them while BQL lets it.
+        // The stack never runs out of packets; the driver takes them while BQL allows it.
         while dql.avail() >= 0 && ring.len() < 1000 {
             ring.push_back(1514);
             dql.queued(1514); // 2. when a packet is put into the ring

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         port.arrive(Nanos::ZERO, packet(100, 0x9abc_def0), &mut Ignore);
 
-        // The owner sleeps until `next_wake`; here time simply goes there.
+        // An owner sleeps until `next_wake`; here time simply jumps there.
         while let Some(now) = port.next_wake() {
             while let Some(departure) = port.poll(now, &mut Ignore) {
                 if departure.packet.cookie == 100 {
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     assert_eq!(
                         waited < 5.0,
                         text == "fq_codel",
-                        "a flow of its own does not wait for others"
+                        "a separate flow does not wait for the others"
                     );
                 }
             }

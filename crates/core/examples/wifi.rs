@@ -1,4 +1,4 @@
-//! Airtime fairness in a Wi-Fi driver: a slow and a fast station, both with packets without end.
+//! Airtime fairness in a Wi-Fi driver: a slow and a fast station, neither of which runs out of packets.
 
 use goodqueue::wifi::{Ac, Capacity, InterfaceId, StationId, Tid, TxStack, TxqId, WifiParams};
 use goodqueue::{Header, Ignore, Nanos, Span};
@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut used = [0_u64; 2];
     while now < Nanos::ZERO + Span::from_secs(2) {
-        // A driver's round: each queue whose turn it is gives one packet, and its airtime is reported.
+        // A driver's round: one packet is taken from each queue whose turn it is, and its airtime is
+        // reported.
         stack.schedule_start(Ac::Be);
         while let Some(txq) = stack.next_txq(Ac::Be) {
             let which = usize::from(txq == TxqId::new(StationId(1), best_effort));

@@ -16,7 +16,7 @@ use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{Backlog, Configurable, Fifo, Inspect, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
 
-/// Declares [`AnyQueue`] and what builds and configures it.
+/// Declares [`AnyQueue`] and the code that builds and configures it.
 macro_rules! any {
     (
         $fifo:ident: $fifo_queue:ty { $($(#[$name_doc:meta])+ $name:ident: $name_params:ty;)+ }
@@ -150,9 +150,9 @@ macro_rules! any {
             /// [`Configurable::configure`] with the parameters of a kind of queue.
             ///
             /// # Errors
-            /// As there. [`BuildError::Fixed`] for another kind of queue and for the queues with classes,
-            /// whose parameters are spread over the classes: use `configure` of [`crate::Prio`],
-            /// [`crate::Drr`] or [`crate::Htb`].
+            /// As [`Configurable::configure`]. [`BuildError::Fixed`] for another kind of queue and for the
+            /// queues with classes, whose parameters are spread over the classes: use `configure` of
+            /// [`crate::Prio`], [`crate::Drr`] or [`crate::Htb`].
             pub fn configure(
                 &mut self,
                 now: Nanos,

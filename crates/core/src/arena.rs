@@ -56,12 +56,12 @@ impl List {
         self.head == NIL
     }
 
-    /// The first slot; [`NIL`] of an empty list.
+    /// The first slot; [`NIL`] if the list is empty.
     pub(crate) const fn head(&self) -> u32 {
         self.head
     }
 
-    /// The last slot; [`NIL`] of an empty list.
+    /// The last slot; [`NIL`] if the list is empty.
     pub(crate) const fn tail(&self) -> u32 {
         self.tail
     }
@@ -82,7 +82,7 @@ pub struct Arena<P, S> {
 }
 
 impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
-    /// An arena over `slots` with any contents. Slots from 2^32 - 1 on are not used.
+    /// An arena over `slots`, whatever they contain. Slots from 2^32 - 1 on are not used.
     pub fn new(mut slots: S) -> Self {
         let free = all_free(slots.as_mut());
         Arena { slots, free, packet: PhantomData }
@@ -189,14 +189,14 @@ pub struct Ring<T, S> {
 }
 
 impl<T: Copy, S: Storage<T>> Ring<T, S> {
-    /// An empty ring over `places` with any contents. Places from 2^31 on are not used.
+    /// An empty ring over `places`, whatever they contain. Places from 2^31 on are not used.
     pub fn new(places: S) -> Self {
         const MOST: u32 = 1 << 31;
         let capacity = u32::try_from(places.as_ref().len()).unwrap_or(MOST).min(MOST);
         Ring { places, capacity, head: 0, len: 0, item: PhantomData }
     }
 
-    /// Most items that the ring can hold.
+    /// Maximum number of items that the ring can hold.
     pub const fn capacity(&self) -> u32 {
         self.capacity
     }
@@ -216,8 +216,8 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         self.push_within(self.capacity, &item)
     }
 
-    /// Appends `item` if there are fewer than `most` items, which is at most the capacity; otherwise returns
-    /// `false`.
+    /// Appends `item` if there are fewer than `most` items; otherwise returns `false`. `most` is at most the
+    /// capacity.
     pub(crate) fn push_within(&mut self, most: u32, item: &T) -> bool {
         if self.len >= most {
             return false;

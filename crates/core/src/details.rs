@@ -85,7 +85,7 @@ pub mod flags {
     pub const RESERVED: u16 = 0xf00;
 }
 
-/// Most bytes of options that a TCP header has room for.
+/// Maximum number of bytes of options in a TCP header.
 pub const MOST_OPTIONS: usize = 40;
 
 /// The TCP header of a packet, for `ack-filter`.

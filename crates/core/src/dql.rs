@@ -32,7 +32,7 @@ use crate::Nanos;
 /// Parameters of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Largest limit, bytes; it holds also where `min_limit` is above it. Default 1879048192.
+    /// Largest limit, bytes; it applies even if `min_limit` is above it. Default 1879048192.
     pub max_limit: u32,
     /// Smallest limit, bytes. Default 0.
     pub min_limit: u32,
@@ -58,7 +58,7 @@ pub struct State {
     pub num_queued: u32,
     /// Bytes completed, ever, modulo 2^32.
     pub num_completed: u32,
-    /// `limit` + `num_completed` as of the last completion.
+    /// `limit` + `num_completed` at the last completion.
     pub adj_limit: u32,
     /// Bytes of the last hand-over.
     pub last_obj_cnt: u32,
@@ -70,7 +70,7 @@ pub struct State {
     pub prev_last_obj_cnt: u32,
     /// Least slack since `slack_start_time`; 4294967295: none seen.
     pub lowest_slack: u32,
-    /// Since when slack is watched, clock ticks.
+    /// Since when slack has been observed, clock ticks.
     pub slack_start_time: u64,
 }
 
@@ -82,13 +82,13 @@ pub struct Dql {
     tick: u64,
 }
 
-/// `a - b` where that is above zero as a signed difference, else 0.
+/// `a - b` if that is above zero as a signed difference, otherwise 0.
 const fn excess(a: u32, b: u32) -> u32 {
     let difference = a.wrapping_sub(b);
     if difference.cast_signed() > 0 { difference } else { 0 }
 }
 
-/// What one completion tells about the limit.
+/// What one completion shows about the limit.
 enum Finding {
     /// The hardware ran dry while the producer was held back: the limit was too small.
     Starved,

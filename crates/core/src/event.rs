@@ -106,7 +106,7 @@ impl Reason {
 pub enum Verdict {
     /// The queue holds the packet.
     Enqueued,
-    /// The queue dropped this packet itself; the observer got it back.
+    /// The queue dropped this packet itself; the observer received it.
     Dropped(Reason),
 }
 

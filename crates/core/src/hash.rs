@@ -3,8 +3,8 @@
 //!
 //! The bytes hashed are: IP version (4 or 6), protocol, source port and destination port (big-endian), source
 //! address, destination address (4 or 16 bytes each). The 64-bit result is folded by xor of its halves. Linux
-//! seeds its flow dissector at boot and gets other hashes; decision vectors contain the hash of every packet,
-//! so equality with Linux does not depend on this function.
+//! seeds its flow dissector at boot and gets different hashes; decision vectors contain the hash of every
+//! packet, so equality with Linux does not depend on this function.
 
 use core::net::IpAddr;
 
@@ -35,7 +35,7 @@ pub struct FlowHasher {
     key: [u64; 2],
 }
 
-/// Most bytes of a flow key: version, protocol, two ports, two IPv6 addresses.
+/// Maximum number of bytes of a flow key: version, protocol, two ports, two IPv6 addresses.
 const KEY_BYTES: usize = 2 + 4 + 32;
 
 impl FlowHasher {

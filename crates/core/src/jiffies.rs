@@ -67,8 +67,8 @@ const fn start(jiffy: u64, hz: u32) -> Nanos {
     Nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
 }
 
-/// Most timer runs to catch up with at once. If nobody called the queue for longer, it is in the state after
-/// this many runs: by then the work of each timer is done or no longer changes anything.
+/// Maximum number of timer runs to catch up with at once. If the queue was not called for longer, it is in
+/// the state after this many runs: by then the work of each timer is done or no longer changes anything.
 const MOST_RUNS: u64 = 4096;
 
 /// A timer that rearms itself `period` steps after each run. It runs at the next call of the queue, before
@@ -78,7 +78,7 @@ pub(crate) struct Timer {
     hz: u32,
     /// The step at which it runs next.
     expires: u64,
-    /// The same as a time; the end of time if it is not armed.
+    /// The same as a time; the latest possible time if it is not armed.
     due: Nanos,
 }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(timer.due(), Some(Nanos(1_564_000_000)));
         assert_eq!(timer.take(Nanos(u64::MAX - 1), 4), 4096);
         assert!(timer.due().is_none_or(|due| due.0 > u64::MAX - 16_000_001));
-        // A third of a second is no whole number of nanoseconds.
+        // A third of a second is not a whole number of nanoseconds.
         assert_eq!(Timer::new(3, Nanos(0), 1).due(), Some(Nanos(333_333_334)));
     }
 

@@ -152,7 +152,7 @@ pub(crate) trait Server<F: Turn, P> {
 }
 
 impl<F: Turn, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
+    // The simulator's performance bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
         self(index, flow)
@@ -172,9 +172,9 @@ impl RoundRobin {
         RoundRobin { new_flows: FlowList::EMPTY, old_flows: FlowList::EMPTY };
 
     /// Dequeues the next packet: `server` takes it from the flow whose turn it is. A flow whose turn is over
-    /// gets another quantum, at least 1 byte, and goes behind the old flows. An empty flow leaves the lists.
-    /// But an empty new flow first goes behind the old ones, if there are any, so that it cannot become new
-    /// again at once and starve them. `None` if no flow is listed.
+    /// gets another quantum, at least 1 byte, and goes to the end of the old flows. An empty flow leaves the
+    /// lists. But an empty new flow first goes to the end of the old ones, if there are any, so that it
+    /// cannot become new again at once and starve them. `None` if no flow is listed.
     #[inline(always)]
     pub(crate) fn dequeue<F: Turn, P>(
         &mut self,

@@ -53,7 +53,7 @@ pub trait Room: Sized {
     /// Allocates `items` items with their default value. `what` names them: `flows`, `buckets` and so on.
     ///
     /// # Errors
-    /// Where there is no room.
+    /// If there is no room.
     fn places<T: Copy + Default + 'static>(
         &mut self,
         what: &'static str,
@@ -63,7 +63,7 @@ pub trait Room: Sized {
     /// Allocates slots for packets: `items`, or fewer if the owner of the room wants that.
     ///
     /// # Errors
-    /// Where there is no room.
+    /// If there is no room.
     fn packets<T: Copy + Default + 'static>(
         &mut self,
         items: u64,
@@ -105,7 +105,7 @@ pub trait Room: Sized {
     }
 }
 
-/// One part of a queue's memory: things of one kind, side by side.
+/// One part of a queue's memory: contiguous items of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its name: `queue`, `flows`, `packets` and so on.

@@ -1,41 +1,42 @@
-//! What a queue asks the owner of its packets.
+//! The questions that a queue asks the owner of its packets.
 
 use crate::details::{Details, TcpHeader};
 use crate::{Ignore, Nanos, Observer};
 
-/// Answers what a queue must know of a packet beyond its descriptor ([`crate::Packet`]). Each method has a
+/// Answers a queue's questions about a packet beyond its descriptor ([`crate::Packet`]). Each method has a
 /// default for an owner that knows no more: `impl PacketInfo<P> for Owner {}` is enough for all queues but
 /// `cake` and `fq`.
 pub trait PacketInfo<P> {
-    /// What is known of `packet` beyond its descriptor; `cake` asks, once for each arrival.
+    /// The details of `packet` beyond its descriptor. `cake` asks for them once for each arrival.
     fn details(&self, packet: &P) -> Details {
         let _ = packet;
         Details::default()
     }
 
-    /// The TCP header of `packet`; `None` if it carries no TCP. Asked by `cake` under `ack-filter`.
+    /// The TCP header of `packet`; `None` if it carries no TCP. `cake` asks for it under `ack-filter`.
     fn tcp(&self, packet: &P) -> Option<TcpHeader> {
         let _ = packet;
         None
     }
 
-    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` and
-    /// `dualpi2` under `split-gso`, and by `tbf` where it is longer than the bucket, for each segment once
-    /// and in order. The owner keeps the super-packet's frame for its segments and gets them back, not it.
-    /// `None`: it cannot be cut, and is queued whole or dropped (asked at the first segment only).
+    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]). `cake` and `dualpi2` ask for
+    /// it under `split-gso`, and `tbf` if the packet is longer than the bucket: once for each segment, in
+    /// order. The owner keeps the super-packet's frame for its segments. It gets the segments back, not the
+    /// super-packet. `None`, at the first segment only: the packet cannot be cut, and is queued whole or
+    /// dropped.
     fn segment(&mut self, packet: &P, index: u16) -> Option<P> {
         let _ = (packet, index);
         None
     }
 
-    /// What the sender's own host knows of `packet`; `fq` asks at each arrival, and again where it is not an
+    /// What the sending host knows about `packet`. `fq` asks at each arrival, and again if that is not an
     /// ordinary one.
     fn origin(&self, packet: &P) -> Origin {
         let _ = packet;
         Origin::default()
     }
 
-    /// The rate at which the socket of `packet` is to send now, bytes per second (Linux `sk_pacing_rate`);
+    /// The rate at which the socket of `packet` should send now, bytes per second (Linux `sk_pacing_rate`);
     /// `None` if it is not limited. `fq` asks at each delivery.
     fn pacing_rate(&self, packet: &P) -> Option<u64> {
         let _ = packet;
@@ -44,7 +45,7 @@ pub trait PacketInfo<P> {
 }
 
 /// What a queue asks of [`PacketInfo`], besides the details of a packet. An owner that stores the answers can
-/// leave out what its queue never asks ([`crate::QueueSpec::needs`]).
+/// omit those that its queue never asks for ([`crate::QueueSpec::needs`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`PacketInfo::segment`]: it cuts super-packets.
@@ -57,20 +58,20 @@ pub struct Needs {
     pub departure: bool,
 }
 
-/// Who owns the packets of a queue: an [`Observer`] that also answers for them ([`PacketInfo`]). It is
-/// implemented for everything that is both.
+/// The owner of a queue's packets: an [`Observer`] that also answers questions about them ([`PacketInfo`]).
+/// It is implemented for every type that is both.
 pub trait Owner<P>: Observer<P> + PacketInfo<P> {}
 
 impl<P, T: Observer<P> + PacketInfo<P>> Owner<P> for T {}
 
 impl<P> PacketInfo<P> for Ignore {}
 
-/// What the sender's own host knows of a packet, for `fq`. The default is that of a packet that is passed on.
+/// What the sending host knows about a packet, for `fq`. The default is that of a forwarded packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The socket that sent it; `None` for a packet of another host, or of a listening socket.
     pub socket: Option<Socket>,
-    /// The earliest time at which it is to leave (Linux `skb->tstamp`); `None` for no wish.
+    /// The earliest time at which it should leave (Linux `skb->tstamp`); `None` if none is set.
     pub departure: Option<Nanos>,
     /// Its priority (Linux `skb->priority`).
     pub priority: u32,
@@ -81,9 +82,10 @@ pub struct Origin {
 pub struct Socket {
     /// Its number, below 2^63: unique among the sockets that are open.
     pub id: u64,
-    /// A hash of its connection (Linux `sk_hash`): it tells a number that was used again for another
+    /// A hash of its connection (Linux `sk_hash`). It shows whether the number was reused for another
     /// connection.
     pub hash: u32,
-    /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
+    /// Whether it is connected to one peer. The packets of an unconnected socket are assigned to flows by
+    /// their hashes.
     pub is_connected: bool,
 }

@@ -75,12 +75,12 @@ pub struct Stats {
     pub drops: u64,
     /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
     pub marks: u64,
-    /// Linux `qstats.overlimits`: in shapers the dequeue attempts with a packet but without tokens, in `sfq`
+    /// Linux `qstats.overlimits`: in shapers, dequeue attempts with a packet but without tokens; in `sfq`,
     /// RED's drops and marks.
     pub overlimits: u64,
 }
 
-/// The sums of [`Inspect::waiting_flows`] of several queues; `None` if none of them tells.
+/// The sums of [`Inspect::waiting_flows`] of several queues; `None` if none of them reports it.
 pub(crate) fn sum_of_flows(all: impl Iterator<Item = Option<(u32, u32)>>) -> Option<(u32, u32)> {
     all.flatten().reduce(|(new, old), (more_new, more_old)| (new + more_new, old + more_old))
 }
@@ -118,7 +118,7 @@ pub trait Queue<P: Packet> {
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P>;
 
     /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a hint.
-    /// `None` for an empty queue; `now` if a packet may leave at once.
+    /// `None` for an empty queue; `now` if a packet may leave immediately.
     fn next_wake(&self, now: Nanos) -> Option<Nanos>;
 
     /// Packets and bytes queued now.
@@ -138,7 +138,7 @@ pub trait Queue<P: Packet> {
     }
 }
 
-/// What a queue shows of its inside to those who watch it. It decides nothing.
+/// Shows a queue's internal state, for monitoring. It affects no decision.
 pub trait Inspect {
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk). Linux shows them as
     /// `new_flows_len` and `old_flows_len` of `fq_codel` and `fq_pie`, and as `sparse_flows` and `bulk_flows`
@@ -155,7 +155,7 @@ pub trait Inspect {
     }
 }
 
-/// A queue that is built from parameters and can be given others later: all queues of this crate.
+/// A queue that is built from parameters, which can be changed later: all queues of this crate.
 ///
 /// `new` and `configure` have the same arguments for all of them. The storage determines how many packets,
 /// flows or classes there are, so a queue cannot change these later.

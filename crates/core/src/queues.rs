@@ -1,11 +1,11 @@
-//! The list of queues, from which everything that has to know all of them is made: the catalogue with its
-//! kinds and parameters (`spec/catalogue.rs`), and [`crate::AnyQueue`] with what builds and configures it
-//! (`any.rs`).
+//! The list of queues. Everything that has to know all of them is generated from it: the catalogue with its
+//! kinds and parameters (`spec/catalogue.rs`), and [`crate::AnyQueue`] with the code that builds and
+//! configures it (`any.rs`).
 
 /// Gives the list to the macro `$take`: for each queue its name in [`crate::spec::QueueKind`],
 /// [`crate::spec::QueueParams`] and [`crate::AnyQueue`], its type for packets `P` in the storage `M`, and the
 /// type of its parameters. The first entry is one type of queue under several names. `AnyQueue` holds that
-/// one itself and the others in an allocation of their own.
+/// type directly, and each of the others in a separate allocation.
 macro_rules! queues {
     ($take:ident) => {
         $take! {
@@ -14,7 +14,7 @@ macro_rules! queues {
                 Pfifo: $crate::fifo::PfifoParams;
                 /// First in, first out, limited in bytes.
                 Bfifo: $crate::fifo::BfifoParams;
-                /// `bfifo` with a limit of the bytes that the link sends in a given time.
+                /// `bfifo` whose limit is the number of bytes that the link sends in a given time.
                 Fifo: $crate::fifo::FifoParams;
             }
             /// One queue under `CoDel`.
@@ -31,7 +31,7 @@ macro_rules! queues {
             Sfq: $crate::Sfq<P, M>, $crate::sfq::Setup;
             /// A queue per flow with pacing.
             Fq: $crate::Fq<P, M>, $crate::fq::Params;
-            /// A timing wheel: packets leave at the times with which the host has stamped them.
+            /// A timing wheel: packets leave at the times that the host has stamped on them.
             Wheel: $crate::Wheel<P, M>, $crate::wheel::Params;
             /// One queue under RED.
             Red: $crate::Red<P, M>, $crate::red::Setup;

@@ -11,7 +11,7 @@ use crate::{AnyQueue, Configurable, Link, Nanos, Packet, QueueSpec, Rate, Rng};
 /// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeClass {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its place in the tree and its parameters.
     pub params: ClassParams,
@@ -22,7 +22,7 @@ pub struct TreeClass {
 /// A tree of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassTree {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The classes, each after its parent.
     pub classes: Vec<TreeClass>,

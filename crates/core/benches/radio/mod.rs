@@ -67,7 +67,7 @@ impl Load {
         black_box(wifi_enqueue(&mut self.stack, self.now, txq, &packet));
     }
 
-    /// One step; whether a packet was delivered.
+    /// Runs one step; returns whether a packet was delivered.
     pub(crate) fn step(&mut self) -> bool {
         self.now.0 += 1000;
         while self.stack.radio_stats().backlog < 1001 {

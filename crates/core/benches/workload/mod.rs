@@ -1,5 +1,5 @@
 //! The workload of the reference: defaults (1024 buckets, quantum 1514, ECN on), F hash values used in turn,
-//! packets Not-ECT of 1514 bytes and truesize 2304. First 1000 enqueues; then, for every step: the clock
+//! Not-ECT packets of 1514 bytes and truesize 2304. First 1000 enqueues; then, for every step: the clock
 //! moves by STEP ns, packets are enqueued until 1001 are queued, one is dequeued.
 
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use goodqueue::{
 /// The link of the queues.
 pub(crate) const LINK: Link = Link::ethernet(Rate(1_000_000_000));
 
-/// Frames of the caller: taken last in, first out, and given back by delivery or drop.
+/// Frames of the caller: taken last in, first out, and returned on delivery or drop.
 struct Pool {
     free: Vec<u64>,
     drops: u64,
@@ -60,7 +60,7 @@ fn hashes(flows: usize) -> Vec<u32> {
     (0..flows).map(draw).collect()
 }
 
-/// The workload under way.
+/// A running workload.
 pub(crate) struct Load<Q> {
     queue: Q,
     standing: u32,
@@ -72,7 +72,7 @@ pub(crate) struct Load<Q> {
 }
 
 impl<Q: Queue<Header>> Load<Q> {
-    /// A queue that holds `standing` packets; it has one less now.
+    /// A load whose queue holds `standing` packets at each dequeue; it has one less now.
     pub(crate) fn new(queue: Q, standing: u32, flows: usize, step: u64) -> Load<Q> {
         let pool = Pool { free: (0..4096).collect(), drops: 0 };
         let now = Nanos(1_000_000_000);
@@ -89,7 +89,7 @@ impl<Q: Queue<Header>> Load<Q> {
         black_box(cost_enqueue(&mut self.queue, self.now, &packet, &mut self.pool));
     }
 
-    /// One step; whether a packet was delivered.
+    /// Runs one step; returns whether a packet was delivered.
     pub(crate) fn step(&mut self) -> bool {
         self.now.0 += self.step;
         while self.queue.backlog().packets < self.standing {

@@ -1,20 +1,23 @@
-//! The published rules of cake-autorate, to compare with. Facts from its README, its default configuration
-//! and its users' forum (github.com/lynxthecat/cake-autorate, version 3, `defaults.sh`; forum.openwrt.org,
-//! "CAKE w/ Adaptive Bandwidth"); no code of it was used.
+//! The published rules of cake-autorate, for comparison. The facts are from its README, its default
+//! configuration and its users' forum (github.com/lynxthecat/cake-autorate, version 3, `defaults.sh`;
+//! forum.openwrt.org, "CAKE w/ Adaptive Bandwidth"). None of its code was used.
 //!
-//! * The baseline of a reflector follows a lower delay by 0.9 of the difference and a higher one by 0.001.
-//! * A sample is delayed if it is more than 30 ms, and the time of a full packet, above the baseline.
+//! * A reflector's baseline moves towards a lower delay by 0.9 of the difference, and towards a higher one by
+//!   0.001.
+//! * A sample counts as delayed if it is above the baseline by more than 30 ms plus the time of a full
+//!   packet.
 //! * If 3 of the last 6 samples are delayed, the rate is multiplied by 0.99 (mean rise 30 ms) to 0.75 (60
 //!   ms), at most every 300 ms.
-//! * Else, if the load is above 0.75 of the rate, it is multiplied by 1.04 (mean rise at most 10 ms) to
-//!   1.0 (30 ms), once for each reading of the load (200 ms), not within 300 ms after delay was found.
-//! * Else, every second, it goes by 1 % towards the rate of the start.
-//! * Without an answer for five probes and with less than 10 kbit/s of traffic, nothing changes.
-//! * A reflector is replaced after 3 seconds of the last 60 in which it did not answer, and if once a minute
-//!   its smoothed rise is 10 ms above the least of all.
+//! * Otherwise, if the load is above 0.75 of the rate, the rate is multiplied by 1.04 (mean rise at most 10
+//!   ms) to 1.0 (30 ms), once for each reading of the load (200 ms), but not within 300 ms after delay was
+//!   found.
+//! * Otherwise, once a second, the rate moves by 1 % towards the start rate.
+//! * While five probes have no answer and there is less than 10 kbit/s of traffic, nothing changes.
+//! * A reflector is replaced if it missed a probe in 3 of the last 60 seconds. It is also replaced if the
+//!   check once a minute finds its smoothed rise more than 10 ms above the least of all.
 //!
-//! Sleep without load, the exchange of a random reflector every hour, and the comparison of baselines among
-//! reflectors do not matter here and are left out.
+//! Three rules do not matter here and are left out: sleep without load, the replacement of a random reflector
+//! every hour, and the comparison of baselines among reflectors.
 
 use super::carried::Carried;
 use super::{Cause, Controller, Decision, Decisions, Delays, Limits, MOST_REFLECTORS, Sample, Traffic};
@@ -44,7 +47,7 @@ const STALLED_LOAD: u64 = 10_000;
 /// `reflector_owd_delta_ewma_delta_thr_ms`, ns, checked every `reflector_comparison_interval_mins`.
 const UNLIKE: i64 = 10_000_000;
 const COMPARED: Span = Span::from_secs(60);
-/// `reflector_misbehaving_detection_window` of one-second checks, and how many may be bad.
+/// `reflector_misbehaving_detection_window` of one-second checks; this many bad ones replace the reflector.
 const CHECKS: u64 = (1 << 60) - 1;
 const OFFENCES: u32 = 3;
 
@@ -55,7 +58,7 @@ struct Reflector {
     baselines: [i64; 2],
     /// `alpha_delta_ewma` 0.095.
     smoothed: [i64; 2],
-    /// The last sixty seconds, a bit each, one for a second with a lost probe.
+    /// The last sixty seconds, one bit each; 1: a probe was lost in that second.
     bad_seconds: u64,
     has_lost: bool,
 }
@@ -72,7 +75,7 @@ struct OneDirection {
 }
 
 impl OneDirection {
-    /// The rate after a sample.
+    /// Adjusts the rate after a sample.
     fn adjust(&mut self, now: Nanos, rise: i64, reflector: usize, load: u64) -> Option<Decision> {
         self.rises.rotate_left(1);
         self.rises[WINDOW - 1] = rise;
@@ -116,7 +119,7 @@ impl OneDirection {
     }
 }
 
-/// How far `value` is on the way from `low` to `high`, as a part of `whole`.
+/// The position of `value` between `low` and `high`, scaled to 0 to `whole`.
 fn part(value: i64, low: i64, high: i64, whole: u64) -> u64 {
     let length = high.saturating_sub(low).max(1).unsigned_abs();
     let within = value.saturating_sub(low).max(0).unsigned_abs().min(length);
@@ -137,8 +140,8 @@ pub struct CakeAutorate {
 }
 
 impl CakeAutorate {
-    /// Two shapers, in the order of [`Direction::BOTH`], and `reflectors` reflectors, of which six are in
-    /// use.
+    /// A controller of two shapers, in the order of [`Direction::BOTH`]. It knows `reflectors` reflectors and
+    /// uses six of them.
     #[must_use]
     pub fn new(limits: [Limits; 2], reflectors: usize) -> CakeAutorate {
         let count = reflectors.min(MOST_REFLECTORS);
@@ -167,7 +170,7 @@ impl CakeAutorate {
         }
     }
 
-    /// Replaces a reflector by the next one that is not in use, if there is one.
+    /// Replaces a reflector with the next one that is not in use, if there is one.
     fn replace(&mut self, bad: usize, cause: Cause) -> Option<Decision> {
         let spare = (1..self.count)
             .map(|step| (bad + step) % self.count)
@@ -178,7 +181,7 @@ impl CakeAutorate {
         Some(Decision { at: self.now, direction: Direction::Up, from: rate, to: rate, cause })
     }
 
-    /// The checks of every second and of every minute.
+    /// The checks that run every second and every minute.
     fn check(&mut self) -> Option<Decision> {
         let mut decision = None;
         if self.now.since(self.checked_at) >= Span::from_secs(1) {
@@ -256,7 +259,7 @@ impl Controller for CakeAutorate {
     fn traffic(&mut self, now: Nanos, traffic: Traffic) -> Decisions {
         self.now = self.now.max(now);
         self.carried.add(self.now, traffic.bytes);
-        // While the link is dead no reflector is to blame.
+        // While the link is dead, no reflector is to blame.
         let load = |way: usize| self.carried.rate(Direction::BOTH[way], self.now, READING);
         if self.now.since(self.answered) >= STALL && load(0).min(load(1)) < STALLED_LOAD {
             return [None; 2];

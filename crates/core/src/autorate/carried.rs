@@ -1,11 +1,12 @@
-//! What the shapers passed in the recent past.
+//! The traffic that the shapers passed recently.
 
 use super::rate_of;
 use crate::{Direction, Nanos, Span};
 
 /// Number of counter readings that are kept.
 const KEPT: usize = 128;
-/// Least time between two of them. So they go back by 2.5 s: further than a sample waits on most links.
+/// Minimum time between two readings. So they go back 2.5 s, which is longer than a sample waits on most
+/// links.
 const SPACING: Span = Span::from_millis(20);
 
 /// A reading of both byte counters.
@@ -21,7 +22,7 @@ pub(super) struct Carried {
     readings: [Reading; KEPT],
     /// Number of readings in use, at least one.
     len: usize,
-    /// The place of the latest.
+    /// The index of the latest one.
     last: usize,
 }
 
@@ -30,7 +31,7 @@ impl Carried {
         Carried { readings: [Reading { at: Nanos::ZERO, total: [0; 2] }; KEPT], len: 1, last: 0 }
     }
 
-    /// `bytes` more by `now`. A reading that is close to the one before replaces it.
+    /// Adds `bytes` at `now`. The new reading replaces the latest one if that is close to the one before it.
     pub(super) fn add(&mut self, now: Nanos, bytes: [u64; 2]) {
         let last = self.readings[self.last];
         let total = [0, 1].map(|way| last.total[way].saturating_add(bytes[way]));
@@ -42,7 +43,7 @@ impl Carried {
         self.readings[self.last] = Reading { at: now.max(last.at), total };
     }
 
-    /// The counter at `time`, on the straight line between the readings around it.
+    /// The counter at `time`, interpolated linearly between the readings around it.
     fn total(&self, direction: Direction, time: Nanos) -> u64 {
         let way = super::index(direction);
         let mut later = self.readings[self.last];
@@ -64,7 +65,7 @@ impl Carried {
         self.total(direction, to).saturating_sub(self.total(direction, from))
     }
 
-    /// The rate of the last `time`, bit/s.
+    /// The rate over the last `time`, bit/s.
     pub(super) fn rate(&self, direction: Direction, now: Nanos, time: Span) -> u64 {
         let from = Nanos(now.0.saturating_sub(time.0));
         rate_of(self.between(direction, from, now), now.since(from))

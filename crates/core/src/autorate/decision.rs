@@ -1,18 +1,18 @@
-//! What a controller decided, and why.
+//! The decisions of a controller and their reasons.
 
 use core::fmt;
 
 use crate::{Direction, Nanos, Rate, Span};
 
-/// What one input led to: at most one decision for each direction.
+/// The result of one input: at most one decision for each direction.
 pub type Decisions = [Option<Decision>; 2];
 
-/// A new rate of a shaper, or a reflector put out of use.
+/// A new rate of a shaper, or a reflector taken out of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// When.
     pub at: Nanos,
-    /// Whose shaper.
+    /// The direction of the shaper.
     pub direction: Direction,
     /// The rate before.
     pub from: Rate,
@@ -27,11 +27,11 @@ pub struct Decision {
 pub enum Cause {
     /// Packets wait on the link: the rate is above that of the link.
     Delay {
-        /// By how much delay rose above the baseline, in the lower one of the last two samples.
+        /// The rise of the delay above the baseline: the lower of the last two samples.
         rise: Span,
-        /// The rise that is still accepted.
+        /// The largest rise that is accepted.
         threshold: Span,
-        /// The rate that the link has, by what passed and how the delay changed.
+        /// The rate of the link, computed from the traffic that passed and the change in delay.
         link: Rate,
         /// The reflector of the last sample.
         reflector: usize,
@@ -41,21 +41,21 @@ pub enum Cause {
         /// That rate.
         link: Rate,
     },
-    /// The traffic fills the rate and delay is low: perhaps the link has become faster.
+    /// The traffic fills the rate, and delay is low. The link may have become faster.
     Room {
-        /// What passes.
+        /// The traffic that passes.
         load: Rate,
-        /// By how much delay rose.
+        /// The rise of the delay.
         rise: Span,
-        /// The rise that is still accepted.
+        /// The largest rise that is accepted.
         threshold: Span,
     },
-    /// Load is low; what was known of the link becomes old.
+    /// Load is low, so what is known about the link goes out of date.
     Idle {
-        /// What passes.
+        /// The traffic that passes.
         load: Rate,
     },
-    /// Nothing has come back for this time.
+    /// Nothing has come back for this long.
     Silence {
         /// The time since the last answer.
         time: Span,
@@ -67,17 +67,17 @@ pub enum Cause {
     },
     /// Lower rates did not lower the delay, so the path has become longer: a new baseline.
     LongerPath {
-        /// By how much.
+        /// The rise of the delay.
         rise: Span,
     },
-    /// A reflector did not answer, while others did: it is out of use.
+    /// A reflector did not answer while others did. It is taken out of use.
     Unanswered {
         /// The reflector.
         reflector: usize,
-        /// Lost probes of the last ten.
+        /// How many of the last ten probes were lost.
         lost: u32,
     },
-    /// The delays of a reflector were unlike those of the others: it is out of use.
+    /// The delays of a reflector were unlike those of the others. It is taken out of use.
     Unlike {
         /// The reflector.
         reflector: usize,
@@ -129,7 +129,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// A rate for people, with one decimal and without floating point.
+/// A rate for human readers, with one decimal and without floating point.
 struct Mbit(Rate);
 
 impl fmt::Display for Mbit {
@@ -139,7 +139,7 @@ impl fmt::Display for Mbit {
     }
 }
 
-/// A time for people, with one decimal and without floating point.
+/// A time for human readers, with one decimal and without floating point.
 struct Millis(Span);
 
 impl fmt::Display for Millis {

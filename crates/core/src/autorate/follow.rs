@@ -4,12 +4,12 @@
 //!
 //! * **Hold** a rate just below what the link was last seen to carry.
 //! * **Climb** in steps if the traffic fills the rate and delay is low.
-//! * **Drain** the queue on the link once delay has risen. How fast the link is follows from the bytes that
-//!   passed and from how the delay changed meanwhile. So the rate falls in one step to what drains the queue
-//!   in a given time, and then rises to just below the rate of the link.
+//! * **Drain** the queue on the link once delay has risen. The rate of the link is computed from the bytes
+//!   that passed and the change in delay meanwhile. So the rate falls in one step to a value that drains the
+//!   queue in a given time. It then rises to just below the rate of the link.
 //!
-//! Only samples count that were sent after the last drain ended, and two in a row must agree. On a link that
-//! does not change, each climb ends at the same rate, and the time to the next one doubles.
+//! Only samples sent after the end of the last drain count, and two in a row must agree. On a link that does
+//! not change, each climb ends at the same rate, and the time until the next one doubles.
 
 use super::carried::Carried;
 use super::reflectors::Reflectors;
@@ -20,44 +20,45 @@ use crate::{Direction, Nanos, Rate, Span};
 /// Parameters of [`Follow`]. The defaults are for all kinds of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// How many reflectors are asked at a time, 2 to [`super::MOST_REFLECTORS`]. Default 4: the median of
-    /// three others tells which one is bad.
+    /// How many reflectors are probed at a time, 2 to [`super::MOST_REFLECTORS`]. Default 4: the median of
+    /// three others shows which one is bad.
     pub reflectors: usize,
-    /// The rise of delay that is accepted beyond the noise of the link, or the time of two full packets.
-    /// Default 2.5 ms, half the target of CoDel (RFC 8289 §4.2). 1 to 100 ms are of use.
+    /// The rise of delay that is accepted in addition to the noise of the link or the time of two full
+    /// packets. Default 2.5 ms, half the target of CoDel (RFC 8289 §4.2). Useful values are 1 to 100 ms.
     pub accepted: Span,
-    /// Most noise of the link that is added to it. Default 20 ms: more than that is a queue.
+    /// The most noise of the link that is added to it. Default 20 ms: more than that is a queue.
     pub most_noise: Span,
-    /// The share of the rate of the link at which the shaper is held, thousandths, 500 to 1000. Default 920:
-    /// room for small changes, and a queue can drain.
+    /// The shaper is held at this share of the link's rate, thousandths, 500 to 1000. Default 920: this
+    /// leaves room for small changes and lets a queue drain.
     pub margin: u64,
-    /// In which time a queue is to drain. Default 120 ms. Shorter drains are steeper.
+    /// The time in which a queue should drain. Default 120 ms. Shorter drains are steeper.
     pub drain: Span,
     /// The least share of the link's rate during a drain, thousandths. Default 200.
     pub drain_least: u64,
-    /// Time at a rate before a climb, on a link without noise; less where packets wait anyway. Default 3 s.
+    /// How long a rate is held before a climb on a link without noise; less where packets wait anyway.
+    /// Default 3 s.
     pub hold_least: Span,
-    /// The same after climbs that ended at the same rate: it doubles with each, up to this. Default 16 s.
+    /// The longest such time: the time doubles with each climb that ends at the same rate, up to this.
+    /// Default 16 s.
     pub hold_most: Span,
     /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 140: with the
-    /// margin a few hundredths above the link.
+    /// margin, this is a few per cent above the link.
     pub gain: u64,
-    /// The same after steps that met no delay: it doubles with each, up to this. Default 350.
+    /// The largest such step: the gain doubles with each step that meets no delay, up to this. Default 350.
     pub gain_most: u64,
-    /// How long a step lasts at least. Default 200 ms: some samples, and time for TCP to fill it.
+    /// Minimum duration of a step. Default 200 ms: enough for some samples, and for TCP to fill the rate.
     pub step: Span,
-    /// The share of the rate from which on the load counts as full, thousandths. Default 750, as in
-    /// cake-autorate.
+    /// The load counts as full from this share of the rate on, thousandths. Default 750, as in cake-autorate.
     pub full: u64,
     /// The same for a further step of a climb: TCP needs time to fill a rate. Default 900.
     pub fullest: u64,
     /// Without an answer for this long, and without traffic from the link, the link counts as dead. Default
     /// 600 ms: twelve probes.
     pub silence: Span,
-    /// Time at half the old rate after a silence, before a higher one is tried. Default 300 ms: the queue of
-    /// before may still have to drain.
+    /// How long the rate stays at half the old one after a silence, before a higher one is tried. Default 300
+    /// ms: the old queue may still have to drain.
     pub hold_back: Span,
-    /// After this time without load the rate returns to its start. Default 10 s.
+    /// After this time without load, the rate returns to the start rate. Default 10 s.
     pub idle: Span,
 }
 
@@ -84,23 +85,24 @@ impl Default for Params {
     }
 }
 
-/// Over how long the load is measured.
+/// The load is measured over this time.
 const LOAD: Span = Span::from_millis(200);
-/// A queue of the shaper's own that is longer than this shows that the shaper limits the traffic.
+/// A longer wait in the shaper's own queue shows that the shaper limits the traffic.
 const WAITING: Span = Span::from_millis(5);
 /// Delay is blamed on a direction whose load is at least this share of its rate, thousandths.
 const BLAMED: u64 = 125;
-/// A change of delay, ns, from which on two samples are enough to tell the rate of the link.
+/// If delay rises by at least this, ns, two samples are enough to measure the rate of the link.
 const STEEP: i64 = 15_000_000;
-/// The rate falls at most to this share at once, thousandths.
+/// The link is assumed to have at least this share of the shaper's rate, thousandths, so that the rate does
+/// not fall too far at once.
 const LARGEST_FALL: u64 = 125;
-/// Drains in a row that do not lower the delay, after which the path must have become longer.
+/// After this many drains in a row that do not lower the delay, the path must have become longer.
 const FUTILE: u32 = 6;
-/// How far the noise moves with a sample at least, ns.
+/// The smallest step of the noise with a sample, ns.
 const NOISE_STEP: i64 = 50_000;
-/// Two rates of the link are the same if they differ by less, thousandths.
+/// Two rates of the link count as the same if they differ by at most this share, thousandths.
 const SAME: u64 = 150;
-/// Samples kept for the rate of the link.
+/// Number of samples kept to measure the rate of the link.
 const POINTS: usize = 4;
 
 /// A sample in one direction.
@@ -128,7 +130,7 @@ enum State {
     },
 }
 
-/// A direction.
+/// The state of one direction.
 #[derive(Clone, Debug)]
 struct OneDirection {
     direction: Direction,
@@ -137,20 +139,20 @@ struct OneDirection {
     /// The rate of the link as last seen; 0: not seen yet.
     link: u64,
     state: State,
-    /// Samples count that were sent at or after this time.
+    /// Only samples sent at or after this time count.
     counts_from: Nanos,
     /// The latest samples that count, the newest last.
     points: [Point; POINTS],
     len: usize,
-    /// What three of four samples do not exceed without a queue, ns.
+    /// Without a queue, three of four samples do not exceed this, ns.
     noise: i64,
     /// How long to hold the next rate.
     hold: Span,
-    /// By how much the next try is above the rate, thousandths.
+    /// By how much the next step of a climb exceeds the rate, thousandths.
     gain: u64,
     /// The rate of the link when a queue was last found.
     ended_at: u64,
-    /// Since when the load is low.
+    /// Since when the load has been low.
     low_since: Option<Nanos>,
     /// Drains in a row that did not help, and the delay at the last one, ns.
     futile: u32,
@@ -188,7 +190,7 @@ impl OneDirection {
         self.len = (self.len + 1).min(POINTS);
     }
 
-    /// Forgets the samples so far, and those sent before `from`.
+    /// Forgets the samples so far, and ignores those sent before `from`.
     fn count_from(&mut self, from: Nanos) {
         self.counts_from = from;
         self.len = 0;
@@ -210,16 +212,15 @@ impl OneDirection {
         accepted.saturating_add(signed(packets).max(noise))
     }
 
-    /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes
-    /// to rest where a quarter of the samples is above it.
+    /// Updates the estimate of a quantile. Steps up are three times as large as steps down, so the estimate
+    /// settles where a quarter of the samples are above it.
     fn learn_noise(&mut self, rise: i64) {
         self.noise = if rise > self.noise { self.noise + 3 * NOISE_STEP } else { self.noise - NOISE_STEP };
         self.noise = self.noise.max(0);
     }
 
-    /// The rate that the link has, by the latest samples. Up: a FIFO that is never empty passes in
-    /// the time between two departures what entered it between the two arrivals. Down: what
-    /// arrived while the samples waited.
+    /// The rate of the link, from the latest samples. Up: if a FIFO is never empty, what entered it between
+    /// two arrivals leaves it between the two departures. Down: what arrived while the samples waited.
     fn measure(&self, carried: &Carried) -> u64 {
         let points = self.points();
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return self.rate };
@@ -259,13 +260,14 @@ impl OneDirection {
         self.ended_at = link;
         self.gain = params.gain;
         self.link = link;
-        // The queue is as many ns long as delay rose; a part of the rate that is left free drains it.
+        // The rise of the delay is the length of the queue, ns. The part of the rate that is left free drains
+        // it.
         let queue = last.rise.saturating_sub(self.noise).max(0).unsigned_abs();
         let free = (queue.saturating_mul(1000) / params.drain.0.max(1))
             .clamp(100, 1000 - params.drain_least.min(900));
         let takes = Span(queue.saturating_mul(1000) / free);
         self.state = State::Drain { until: now + takes };
-        // In the other direction the traffic arrives a round trip later at the rate of the shaper.
+        // Down, the traffic arrives at the rate of the shaper only a round trip later.
         self.count_from(now + takes);
         let cause = Cause::Delay {
             rise: Span(level.unsigned_abs()),
@@ -276,7 +278,7 @@ impl OneDirection {
         self.set(now, thousandths(link, 1000 - free), cause)
     }
 
-    /// What a new sample leads to.
+    /// Decides on a new sample.
     fn judge(&mut self, now: Nanos, params: &Params, carried: &Carried) -> Option<Decision> {
         let level = self.level()?;
         if matches!(self.state, State::Drain { .. }) {
@@ -301,7 +303,7 @@ impl OneDirection {
         self.drain(now, params, carried)
     }
 
-    /// What is decided by time alone. `settle` is how long a change of the shaper takes to reach the link.
+    /// Decides by time alone. `settle` is how long a change of the shaper takes to reach the link.
     fn tick(
         &mut self,
         now: Nanos,
@@ -348,7 +350,7 @@ impl OneDirection {
             }
             State::Climb { until } if now >= until => {
                 self.state = State::Hold { until: now };
-                // No delay so far: what passed, the link can carry.
+                // No delay so far, so the link can carry what passed.
                 if load > self.link {
                     self.link = load;
                     self.gain = (self.gain * 2).min(params.gain_most);
@@ -362,8 +364,8 @@ impl OneDirection {
         }
     }
 
-    /// How long to hold a rate at least. A climb ends with a short queue. Where packets wait about as long
-    /// anyway, that costs little.
+    /// The shortest time to hold a rate. A climb ends with a short queue. That costs little where packets
+    /// wait about as long anyway.
     fn hold_least(&self, params: &Params) -> Span {
         let accepted = 2 * params.accepted.0;
         let share = accepted.saturating_mul(1000) / accepted.saturating_add(self.noise.unsigned_abs()).max(1);
@@ -371,7 +373,7 @@ impl OneDirection {
     }
 }
 
-/// Our controller: see the module's text. A few kilobytes, of fixed size.
+/// Our controller; see the module's documentation. It takes a few kilobytes, of fixed size.
 #[derive(Clone, Debug)]
 pub struct Follow {
     params: Params,
@@ -382,7 +384,7 @@ pub struct Follow {
     now: Nanos,
     /// The last answer of a reflector in use; `None` before the first.
     answered: Option<Nanos>,
-    /// Since when the link is dead.
+    /// Since when the link has been dead.
     dead_since: Option<Nanos>,
     /// The round trip of the last answer.
     round_trip: Span,
@@ -392,7 +394,7 @@ pub struct Follow {
 
 impl Follow {
     /// A controller of two shapers, in the order of [`Direction::BOTH`]. It knows `reflectors` reflectors, at
-    /// most [`super::MOST_REFLECTORS`]; those above the number in use are spare ones.
+    /// most [`super::MOST_REFLECTORS`]; those beyond the number in use are spares.
     #[must_use]
     pub fn new(limits: [Limits; 2], reflectors: usize, params: Params) -> Follow {
         Follow {
@@ -408,12 +410,12 @@ impl Follow {
         }
     }
 
-    /// The clock of the inputs. It never goes back.
+    /// Advances the clock of the inputs. It never goes back.
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
     }
 
-    /// How long a change of a shaper takes to reach the link: down, the senders learn of it by
+    /// How long a change of a shaper takes to reach the link. Down, the senders learn of it from
     /// acknowledgements.
     fn settle(&self, way: usize) -> Span {
         if way == index(Direction::Down) { self.round_trip.min(LOAD) } else { Span::ZERO }
@@ -444,7 +446,7 @@ impl Follow {
         })
     }
 
-    /// With round trips alone, delay is blamed on the direction that is fuller.
+    /// Whether a direction is not blamed: with round trips alone, delay is blamed on the fuller direction.
     fn is_spared(&self, way: usize) -> bool {
         let fullness = |way: usize| {
             let OneDirection { direction, rate, .. } = self.ways[way];
@@ -453,7 +455,7 @@ impl Follow {
         !self.tells_ways && fullness(way) < fullness(1 - way) / 2
     }
 
-    /// Reports a reflector put out of use.
+    /// Reports a reflector taken out of use.
     fn judge_reflector(&mut self, reflector: usize) -> Option<Decision> {
         let cause = self.reflectors.judge(self.now, reflector)?;
         self.ways[0].set(self.now, self.ways[0].rate, cause)

@@ -1,17 +1,17 @@
-//! Follow a link whose rate varies: raise and lower a shaper by the delay to several reflectors and by what
-//! the link carries.
+//! Follows a link whose rate varies: raises and lowers a shaper's rate by the delay to several reflectors and
+//! by what the link carries.
 //!
-//! A [`Controller`] is a state machine without clock and socket. It allocates nothing, and its memory does
+//! A [`Controller`] is a state machine without a clock or a socket. It allocates nothing, and its memory does
 //! not grow. The caller sends probes, reads byte counters, and sets the shapers to [`Controller::rate`]:
 //!
 //! 1. [`Controller::traffic`] at equal intervals of 10 to 100 ms, and before each sample if that is cheap;
 //! 2. [`Controller::sample`] for each answer to a probe, [`Controller::lost`] for each probe without one;
-//! 3. after each of these calls, the shapers get the rates of the [`Decisions`] that it returned.
+//! 3. after each of these calls, set the shapers to the rates of the [`Decisions`] that it returned.
 //!
 //! Probes go in turn to the reflectors for which [`Controller::uses`] is true, about 20 a second in all.
 //!
-//! [`Follow`] is ours. [`CakeAutorate`] has the published rules and defaults of cake-autorate, to compare
-//! with.
+//! [`Follow`] is ours. [`CakeAutorate`] has the published rules and defaults of cake-autorate, for
+//! comparison.
 //!
 //! ```
 //! use goodqueue::autorate::{Controller, Delays, Follow, Limits, Params, Sample, Traffic};
@@ -42,14 +42,14 @@ pub use reflectors::MOST_REFLECTORS;
 
 use crate::{Direction, Nanos, Rate, Span};
 
-/// Between which rates the shaper of a direction can be.
+/// The range of the shaper's rate in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The least rate, above zero. The shaper has it while nothing comes back.
+    /// The lowest rate, above zero. The shaper is set to it while nothing comes back.
     pub min: Rate,
     /// The rate at the beginning, and after a time without load. Choose one that the link nearly always has.
     pub start: Rate,
-    /// The largest rate: the highest that the link can ever have, or that is wanted.
+    /// The highest rate that the link can ever have, or that is wanted.
     pub max: Rate,
 }
 
@@ -63,8 +63,8 @@ impl Limits {
 /// Delays of an answer, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delays {
-    /// To the reflector and back by two clocks, whose difference is unknown and can change: only the sum is
-    /// a time. So they can be negative.
+    /// To the reflector and back, measured with two clocks whose difference is unknown and can change. Only
+    /// the sum is a real time, so each of the two can be negative.
     OneWay {
         /// To the reflector.
         up: i64,
@@ -76,7 +76,7 @@ pub enum Delays {
 }
 
 impl Delays {
-    /// There and back, ns. Clocks have no effect on it.
+    /// There and back, ns. Clock offsets do not affect it.
     fn round_trip(self) -> i64 {
         match self {
             Delays::OneWay { up, down } => up.saturating_add(down).max(0),
@@ -92,18 +92,18 @@ pub struct Sample {
     pub reflector: usize,
     /// When the probe was sent, by the caller's clock.
     pub sent: Nanos,
-    /// How long it took.
+    /// The delays that it measured.
     pub delays: Delays,
 }
 
-/// What passed the shapers since the last call.
+/// The traffic that passed the shapers since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes in the order of [`Direction::BOTH`]: up, those that left the shaper; down, those that arrived
     /// from the link.
     pub bytes: [u64; 2],
-    /// How long packets wait in the shaper's own queue now, if that is known. A queue of its own shows that
-    /// the shaper is what limits the traffic.
+    /// How long packets wait in the shaper's own queue now, if that is known. Such a queue shows that the
+    /// shaper limits the traffic.
     pub waits: [Option<Span>; 2],
 }
 
@@ -115,17 +115,17 @@ pub trait Controller {
     /// A probe to a reflector was not answered within the time that the caller waits (about a second).
     fn lost(&mut self, now: Nanos, reflector: usize) -> Decisions;
 
-    /// What passed the shapers since the last call.
+    /// The traffic that passed the shapers since the last call.
     fn traffic(&mut self, now: Nanos, traffic: Traffic) -> Decisions;
 
     /// The present rate of a shaper.
     fn rate(&self, direction: Direction) -> Rate;
 
-    /// Whether probes are to be sent to this reflector.
+    /// Whether to send probes to this reflector.
     fn uses(&self, reflector: usize) -> bool;
 }
 
-/// The place of a direction in arrays.
+/// The index of a direction in arrays.
 const fn index(direction: Direction) -> usize {
     match direction {
         Direction::Up => 0,
@@ -140,7 +140,7 @@ const fn thousandths(value: u64, share: u64) -> u64 {
     if product > u64::MAX as u128 { u64::MAX } else { product as u64 }
 }
 
-/// The rate at which `bytes` take `time`; the largest rate for no time.
+/// The rate at which `bytes` take `time`; the largest rate if `time` is 0.
 #[allow(clippy::cast_possible_truncation)]
 const fn rate_of(bytes: u64, time: Span) -> u64 {
     if time.0 == 0 {

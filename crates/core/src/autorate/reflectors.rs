@@ -1,44 +1,44 @@
-//! Reflectors: the baseline of each, by how much delay rose above it, and which of them can be believed.
+//! Reflectors: the baseline of each, the rise of its delay above that, and whether it can be trusted.
 //!
-//! The baseline of the round trip is the least of the last minute; no clock has an effect on it. One-way
-//! delays contain the difference of two clocks, which drifts and jumps. So their baselines are taken anew
+//! The baseline of the round trip is the least of the last minute. Clock offsets do not affect it. One-way
+//! delays contain the difference of two clocks, which drifts and jumps. So their baselines are updated
 //! whenever the round trip is near its own baseline, and a one-way rise is never more than the rise of the
 //! round trip.
 
 use super::{Cause, Delays, Sample};
 use crate::{Nanos, Span};
 
-/// Most reflectors that a controller knows.
+/// Maximum number of reflectors that a controller knows.
 pub const MOST_REFLECTORS: usize = 8;
 
-/// The baseline of the round trip is the least in this many periods: long enough for a load without a pause,
-/// short enough for a longer path.
+/// The baseline of the round trip is the least in this many periods: long enough to outlast a load without a
+/// pause, short enough to follow a path that becomes longer.
 const PERIODS: usize = 6;
 const PERIOD: Span = Span::from_secs(10);
 /// A round trip that is at most this much above its baseline met no queue.
 const CLEAR: i64 = 2_000_000;
-/// For how long a bad reflector is out of use.
+/// How long a bad reflector is out of use.
 const PAUSE: Span = Span::from_secs(60);
 /// How many of the last ten probes a reflector may lose.
 const MAY_LOSE: u32 = 2;
-/// A reflector whose rise differs by more from the median of the others, smoothed over 16 samples, is unlike
-/// them; it must also differ four times as much as the others do.
+/// A reflector is unlike the others if its rise differs from their median by more than this, ns, smoothed
+/// over 16 samples. It must also differ more than four times as much as the others do.
 const UNLIKE: i64 = 15_000_000;
 /// Reflectors are compared while the rise is below this, ns. Above, it changes too fast between two samples.
 const CALM: i64 = 50_000_000;
 /// Answers of a reflector before it can be called unlike the others.
 const TRIAL: u32 = 16;
-/// Fewer are never left in use.
+/// No reflector is taken out of use if fewer than this would be left.
 const FEWEST: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Reflector {
     is_in_use: bool,
-    /// Not to be used before.
+    /// Not used before this time.
     out_until: Nanos,
-    /// Answers since it is in use.
+    /// Answers since it was put into use.
     answers: u32,
-    /// Its last ten probes, a bit each, one for a lost one.
+    /// Its last ten probes, one bit each; 1: lost.
     lost: u16,
     /// Its least round trip in each of the last periods, ns.
     least: [i64; PERIODS],
@@ -78,7 +78,7 @@ impl Reflector {
         self.least.into_iter().min().unwrap_or(i64::MAX)
     }
 
-    /// Takes the answer of a reflector whose delays may have risen by `rises` already.
+    /// Sets the baselines from the last answer, whose delays may already have risen by `rises`.
     fn begin(&mut self, rises: [i64; 2]) {
         self.least = [i64::MAX; PERIODS];
         let rise = rises[0].saturating_add(rises[1]);
@@ -122,7 +122,7 @@ pub(super) struct Reflectors {
     list: [Reflector; MOST_REFLECTORS],
     /// How many there are.
     count: usize,
-    /// How many are to be in use.
+    /// How many should be in use.
     wanted: usize,
 }
 
@@ -141,7 +141,7 @@ impl Reflectors {
         self.list[..self.count].get(reflector).is_some_and(|reflector| reflector.is_in_use)
     }
 
-    /// The rise of each direction in an answer, ns; `None` for a reflector that is not in use.
+    /// Takes an answer and returns the rise in each direction, ns; `None` for a reflector that is not in use.
     pub(super) fn sample(&mut self, now: Nanos, sample: Sample) -> Option<[i64; 2]> {
         self.fill_up(now);
         if !self.uses(sample.reflector) {
@@ -165,7 +165,7 @@ impl Reflectors {
         Some(reflector.rises)
     }
 
-    /// The median of the other reflectors in use that have answered.
+    /// The median of `value` over the other reflectors that are in use and have answered.
     fn median_of_others(&self, but: usize, value: impl Fn(&Reflector) -> i64) -> Option<i64> {
         let mut values = [0; MOST_REFLECTORS];
         let mut found = 0;
@@ -177,7 +177,7 @@ impl Reflectors {
         }
         let values = &mut values[..found];
         values.sort_unstable();
-        // Of two in the middle the lower one.
+        // The lower one, if there are two in the middle.
         values.get(found.saturating_sub(1) / 2).copied()
     }
 
@@ -187,7 +187,8 @@ impl Reflectors {
         }
     }
 
-    /// Puts `number` out of use if it is bad, and another one in its place. Returns why.
+    /// Takes reflector `number` out of use if it is bad, and puts a spare one in its place. Returns the
+    /// reason.
     pub(super) fn judge(&mut self, now: Nanos, number: usize) -> Option<Cause> {
         if !self.uses(number) {
             return None;
@@ -221,7 +222,7 @@ impl Reflectors {
         }
     }
 
-    /// A reflector that can be used and is not; not `but`.
+    /// A reflector other than `but` that is not in use but could be.
     fn spare(&self, now: Nanos, but: usize) -> Option<usize> {
         let is_spare = |number: &usize| {
             let reflector = &self.list[*number];

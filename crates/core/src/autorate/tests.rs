@@ -6,10 +6,10 @@ use crate::autorate::{CakeAutorate, Follow, Params};
 const LIMITS: Limits = Limits { min: Rate(1_000_000), start: Rate(10_000_000), max: Rate(50_000_000) };
 const TICK: Span = Span::from_millis(10);
 
-/// A link up of `link` bit/s behind the shaper, and traffic that fills the shaper; nothing down.
+/// An uplink of `link` bit/s behind the shaper, and traffic that fills the shaper; nothing down.
 struct Link {
     link: u64,
-    /// Bytes that wait.
+    /// Queued bytes.
     queue: u64,
     now: Nanos,
     causes: std::vec::Vec<Decision>,
@@ -34,7 +34,7 @@ impl Link {
                 let waits = signed(Rate(self.link).tx_time(crate::Bytes(self.queue)));
                 let offset = if reflector == 1 { offset } else { 0 };
                 let delays = Delays::OneWay { up: 8_000_000 + waits + offset, down: 12_000_000 - offset };
-                // It met the queue as it is now; how long it is under way does not matter here.
+                // The probe met the queue as it is now. Its time in flight does not matter here.
                 let sample = Sample { reflector, sent: self.now, delays };
                 self.causes.extend(follow.sample(self.now, sample).into_iter().flatten());
             }

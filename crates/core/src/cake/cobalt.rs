@@ -24,9 +24,9 @@ const REC_INV_SQRT: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// Increment of BLUE's probability by an overflow, in units of 2^-32.
+/// Increment of BLUE's probability on an overflow, in units of 2^-32.
 const P_INC: u32 = 1 << 24;
-/// Decrement of that probability by an empty queue.
+/// Decrement of that probability on an empty queue.
 const P_DEC: u32 = 1 << 20;
 
 /// The times of the control law, ns; each tin has its own.
@@ -46,14 +46,14 @@ impl Law {
         Law { target, interval, mtu_time, floor: target.max(mtu_time.saturating_mul(4)) }
     }
 
-    /// Sets another time for a packet, that of an unused tin.
+    /// Changes the time of a packet, for an unused tin.
     pub(super) fn set_mtu_time(&mut self, mtu_time: u64) {
         *self = Law::new(self.target, self.interval, mtu_time);
     }
 }
 
 /// Control state of a flow. In a flow that was never used everything is zero, including the stored root. So
-/// its first signal is due at once, at the second packet over target (quirk of Linux).
+/// its first signal is due immediately, at the second packet over target (quirk of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Vars {
     /// When the next signal is due; while `count` is 0, until when the flow counts as active.
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn the_table_holds_the_roots() {
-        // Linux computes each of them with four Newton steps. The one for 2 has an error of a thousandth, the
-        // others of less than one part in 10^7.
+        // Linux computes each of them with four Newton steps. The one for 2 has an error of a thousandth; the
+        // others have an error of less than one part in 10^7.
         for (count, root) in (0_u64..).zip(REC_INV_SQRT).skip(2) {
             let square = u128::from(root) * u128::from(root) * u128::from(count);
             let bound = if count == 2 { 1 << 55 } else { 1 << 41 };

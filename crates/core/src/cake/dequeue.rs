@@ -17,13 +17,13 @@ enum Outcome<P> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// The next packet, if the shaper lets one leave (`cake_dequeue`).
+    /// The next packet, if the shaper allows one to leave (`cake_dequeue`).
     pub(super) fn cake_dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // The code below leaves at least one packet in the queue, so one check is enough.
         if self.qlen == 0 {
             return None;
         }
-        // First one decaying flow is checked, so that these flows become idle.
+        // First, one decaying flow is checked, so that these flows become idle.
         let mut may_decay = true;
         loop {
             if self.shaper.opens(now.0).is_some() {
@@ -74,7 +74,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// With a rate: of the tins with something to send the last one whose clock has passed, otherwise the one
+    /// With a rate: the last tin with something to send whose clock has passed; if there is none, the one
     /// whose clock passes first (`cake_dequeue`, with a rate).
     fn due_tin(&mut self, now: u64) -> Option<u32> {
         let mut best = None;

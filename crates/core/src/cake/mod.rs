@@ -1,8 +1,8 @@
 //! `cake`: fair queueing among hosts and flows, COBALT in every flow, tins for traffic classes, and a shaper
 //! that accounts for the length of a packet on the link.
 //!
-//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour.
-//! What Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
+//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour. The
+//! data that Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
 //! [`tcp`](crate::PacketInfo::tcp); the hashes given there identify hosts. With `nat` Linux looks the hosts
 //! up in the connection tracking table; here the owner of the packets does that and provides their hashes.
 //!
@@ -17,7 +17,7 @@
 //!
 //! # Example
 //!
-//! A cable modem with 20 Mbit/s upwards. The shaper counts the bytes of the link: 18 for each packet instead
+//! A cable modem with 20 Mbit/s upstream. The shaper counts the bytes of the link: 18 for each packet instead
 //! of Ethernet's 14.
 //!
 //! ```
@@ -128,7 +128,7 @@ pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
     memory_used: u64,
     memory_max: u64,
     memory_limit: u32,
-    /// The smaller of the two: up to it an arrival needs to check neither.
+    /// The smaller of the two above: up to it, an arrival needs to check neither.
     memory_mark: u64,
     overflow_timeout: u32,
     /// Whether a super-packet was ever queued whole: only then does a delivery ask the owner for details.
@@ -166,7 +166,7 @@ impl Sharing {
         }
     }
 
-    /// Changes the bulk counts of a flow's hosts (`cake_inc_srchost_bulk_flow_count` and its like). (Linux
+    /// Changes the bulk counts of a flow's hosts (`cake_inc_srchost_bulk_flow_count` and the like). (Linux
     /// keeps them between 0 and the number of flows, and counts only in the modes that use them; a change of
     /// mode can leave counts behind.) The hosts of its tin begin at `first`.
     fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {

@@ -3,11 +3,11 @@
 //! Behaviour: Linux 7.0 `sch_cake.c`. Each transmit queue of a device has an instance, so that several
 //! processors can send at the same time without a common lock. At a dequeue, at most every [`SYNC_TIME`], an
 //! instance looks at the others. One counts as active if it has packets queued, or has sent one since the
-//! last look. The instance then shapes to the rate divided by the number of the active, itself included.
-//! Nothing is handed on: what one instance leaves unused is lost until the others look again.
+//! last look. The instance then shapes to the rate divided by the number of active instances, itself
+//! included. Rate that one instance leaves unused is not passed on: it is lost until the others look again.
 //!
-//! Two forms: [`CakeMq`] is all instances in one queue, for one thread; [`Member`] is one instance, for a
-//! thread or a transmit queue of its own. Both decide by the same code.
+//! There are two forms: [`CakeMq`] holds all instances in one queue, for one thread; [`Member`] is one
+//! instance, for its own thread or transmit queue. Both run the same code.
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use alloc::{sync::Arc, vec::Vec};
@@ -45,12 +45,12 @@ pub struct Instance<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
     last_active: u64,
     /// When it last looked at the others.
     looked: Option<u64>,
-    /// The number that were active then.
+    /// How many were active then.
     active: u32,
 }
 
 impl<P: Packet, M: Memory, D: Draws> Instance<P, M, D> {
-    /// An instance that is `cake`, with the whole rate until it first looks at the others.
+    /// An instance of `cake`, with the whole rate until it first looks at the others.
     pub const fn new(cake: Cake<P, M, D>) -> Self {
         Instance { cake, last_active: 0, looked: None, active: 1 }
     }
@@ -66,12 +66,12 @@ impl<P: Packet, M: Memory, D: Draws> Instance<P, M, D> {
         self.active
     }
 
-    /// Whether it counts for another one that last looked at `since`.
+    /// Whether it counts as active for another instance that last looked at `since`.
     const fn is_active(&self, since: u64) -> bool {
         self.cake.qlen > 0 || self.last_active > since
     }
 
-    /// `others` returns how many others are active for a last look at a time.
+    /// `others` takes the time of the last look and returns how many others are active.
     fn dequeue(
         &mut self,
         now: Nanos,
@@ -113,7 +113,7 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Instance<P, M, D> {
 #[derive(Clone, Debug)]
 pub struct Child<I> {
     instance: I,
-    /// Before that time it has nothing to send (the watchdog of its queueing discipline in Linux).
+    /// Before this time it has nothing to send (the watchdog of its queueing discipline in Linux).
     wakes: u64,
 }
 
@@ -125,8 +125,8 @@ impl<I> Child<I> {
 }
 
 /// `cake_mq` in one queue. The flow's hash selects the instance, as [`crate::MultiPort`] selects a lane.
-/// `dequeue` asks the instances in turn, one packet each, and only those to which a packet came or whose
-/// shaper has opened, as Linux does.
+/// `dequeue` asks the instances in turn, one packet each. It asks only those that have received a packet or
+/// whose shaper has opened, as Linux does.
 ///
 /// # Example
 ///
@@ -190,8 +190,8 @@ impl<P: Packet, M: Memory, D: Draws + 'static> fmt::Debug for CakeMq<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, D> {
-    /// Those of every instance, and the rate of all together. `autorate_ingress` has no effect: Linux refuses
-    /// it.
+    /// The parameters of every instance, and the rate of all together. `autorate_ingress` has no effect:
+    /// Linux refuses it.
     type Params = Params;
     /// The instances, at least one.
     type Parts = M::Of<Child<Instance<P, M, D>>>;
@@ -206,7 +206,7 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, 
     /// Each instance has the whole rate until it looks again.
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         let params = Params { autorate_ingress: false, ..params };
-        // All or none: they have equal storage, so it is the first that fails.
+        // All or none: they have equal storage, so if any fails, the first does.
         for child in self.children.iter_mut() {
             child.instance.cake.set_params(now, params, link)?;
             child.instance.active = 1;
@@ -305,8 +305,8 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Inspect for CakeMq<P, M, D> {
     }
 }
 
-/// What an instance shows the others, in a cache line of its own. Only its own thread writes it. Another one
-/// may see an old value: the count of the active is then that of a moment earlier.
+/// What an instance shows the others, in its own cache line. Only its own thread writes it. Another thread
+/// may see an old value; its count of active instances is then that of a moment earlier.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -315,8 +315,8 @@ struct Shown {
     last_active: AtomicU64,
 }
 
-/// One instance of `cake_mq` for a thread or a transmit queue of its own. It shows the others what it does in
-/// two atomic numbers, and takes no lock.
+/// One instance of `cake_mq` for its own thread or transmit queue. It shows the others its state in two
+/// atomic numbers, and takes no lock.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 #[derive(Debug)]
 pub struct Member<P: Packet, D: Draws = Lcg> {
@@ -328,7 +328,7 @@ pub struct Member<P: Packet, D: Draws = Lcg> {
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Member<P, D> {
     /// The members of a group. All instances should have the same parameters; the bandwidth of each is that
-    /// of the group. In Linux they cannot be changed one by one.
+    /// of the group. In Linux they cannot be changed individually.
     #[must_use]
     pub fn group(cakes: Vec<Cake<P, crate::Heap, D>>) -> Vec<Member<P, D>> {
         let all: Arc<[Shown]> = cakes.iter().map(|_| Shown::default()).collect();
@@ -420,7 +420,7 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     }
 }
 
-/// Those of its own instance.
+/// The flows and tins of its own instance.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Inspect for Member<P, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(queue.enqueue(Nanos(now), packet, &mut Ignore), Verdict::Enqueued);
     }
 
-    /// Takes what can leave at `now`: how many packets.
+    /// Takes the packets that can leave at `now`; returns how many.
     fn take(queue: &mut CakeMq<Header>, now: u64) -> usize {
         core::iter::from_fn(|| queue.dequeue(Nanos(now), &mut Ignore)).count()
     }
@@ -494,7 +494,7 @@ mod tests {
         // The first look: the other one has sent at some time before.
         put(&mut queue, START + 500_000, 0);
         assert_eq!((take(&mut queue, START + 500_000), active(&queue)), (1, alloc::vec![2, 1]));
-        // The second: it has not since the first.
+        // The second look: it has sent nothing since the first.
         put(&mut queue, START + 1_000_000, 0);
         assert_eq!((take(&mut queue, START + 1_000_000), active(&queue)), (1, alloc::vec![1, 1]));
     }

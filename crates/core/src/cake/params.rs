@@ -2,7 +2,7 @@
 
 use crate::{Rate, Span};
 
-/// Most tins.
+/// Maximum number of tins.
 pub const TINS: u32 = 8;
 
 /// How packets are divided into tins (tc `diffserv3` and so on).
@@ -34,7 +34,7 @@ impl Diffserv {
     }
 }
 
-/// Among what the rate is shared (tc `triple-isolate` and so on).
+/// How the rate is shared among hosts and flows (tc `triple-isolate` and so on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// One queue for all.
@@ -104,7 +104,7 @@ pub enum Framing {
     Ptm,
 }
 
-/// Whether acknowledgements are dropped that a later one in the same queue makes redundant.
+/// Whether to drop acknowledgements that a later one in the same queue makes redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckFilter {
     /// No (tc `no-ack-filter`).
@@ -117,15 +117,15 @@ pub enum AckFilter {
 }
 
 /// The parameters that tc computes from those of [`super::Setup`] and gives to the kernel (Linux
-/// `sch_cake.c:cake_policy`): the target beside the round trip, and overhead, `mpu` and framing instead of
-/// the kind of link. The number of flows of a tin follows from the storage.
+/// `sch_cake.c:cake_policy`): the target in addition to the round trip, and overhead, `mpu` and framing
+/// instead of the kind of link. The number of flows of a tin follows from the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Rate of the shaper, kept as whole bytes per second (Linux); 0: unlimited. Default 0.
     pub bandwidth: Rate,
     /// How packets are divided into tins.
     pub diffserv: Diffserv,
-    /// Among what the rate is shared.
+    /// How the rate is shared among hosts and flows.
     pub isolation: Isolation,
     /// Usual round trip, the interval of the control law; 0 counts as 1 us. Default 100 ms.
     pub rtt: Span,

@@ -82,7 +82,8 @@ impl LinkKind {
     }
 }
 
-/// Declares the parameters of `cake` or of `cake_mq`: a list, with what only one of the two has.
+/// Declares the parameters of `cake` or of `cake_mq`: a common list, with the parameters that only one of the
+/// two has.
 macro_rules! setup {
     ({ $($head:tt)* } { $($own:tt)* }) => { params! {
         $($head)*
@@ -153,7 +154,7 @@ setup! {
     }
 }
 
-/// Most instances of `cake_mq`.
+/// Maximum number of instances of `cake_mq`.
 const MOST_INSTANCES: u64 = 64;
 
 impl MqSetup {
@@ -186,7 +187,7 @@ impl MqSetup {
 }
 
 impl Properties for MqSetup {
-    /// Those of all instances.
+    /// The places of all instances.
     fn places(&self, link: Link, leaf: u64) -> Result<u64, BuildError> {
         Ok(self.instance().places(link, leaf)?.saturating_mul(self.queues.into()))
     }
@@ -223,7 +224,7 @@ impl Setup {
             diffserv: self.diffserv,
             isolation: self.isolation,
             rtt: self.rtt,
-            // Whole microseconds, as tc gives them.
+            // Whole microseconds, as tc passes them.
             target: Span((self.rtt.0 / 1000 / 20).max(1) * 1000),
             overhead: Overhead {
                 bytes: overhead.unwrap_or(0) + 4 * tags,
@@ -306,7 +307,7 @@ impl Build for MqSetup {
         let mut context = BuildContext { places: context.places / count, ..context };
         room.admit(count, context.places)?;
         room.classes(count, |room| {
-            // The first one draws what a `cake` would.
+            // The first instance draws the numbers that a `cake` would draw.
             let draws = context.draws.clone().into();
             context.draws.next_u64();
             let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(kinds(&[8, 10, 0, 0]), 0, "longer than what is there");
         assert_eq!(kinds(&[5, 1, 19, 2]), 0, "a length below two");
         assert_eq!(kinds(&[1, 1, 1, 5]), 0, "no length");
-        assert_eq!(kinds(&[19, 2, 0, 19, 2]), 19, "behind the end");
+        assert_eq!(kinds(&[19, 2, 0, 19, 2]), 19, "past the end");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The flows and hosts of `cake`. Sets have eight places, so that the tags of a set can be searched in one
-//! cache line. The flows and hosts themselves are stored apart, by index.
+//! cache line. The flows and hosts themselves are stored separately, by index.
 
 use super::cobalt::Vars;
 use crate::arena::{List, NIL};
@@ -113,8 +113,8 @@ pub struct Ways {
     pub(super) destinations: [u32; 8],
 }
 
-/// An entry with an index over the flows of all eight tins: the flow at this place of the heap that finds the
-/// longest queue, and the place in the heap of the flow with this index.
+/// One entry for each flow of all eight tins: the flow at this place of the heap, and the place in the heap
+/// of the flow with this index. The heap finds the longest queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ranked {
     pub(super) flow: u32,
@@ -133,7 +133,7 @@ pub struct Tables<M: Memory = crate::memory::Usual> {
 }
 
 impl<M: Memory> Tables<M> {
-    /// Tables for `tins` tins, at most eight, with `flows` flows each, a power of two from eight on.
+    /// Tables for `tins` tins, at most eight, with `flows` flows each, a power of two, at least eight.
     ///
     /// # Errors
     /// If there is not enough room.
@@ -160,8 +160,8 @@ impl<M: Memory> Tables<M> {
 
 #[cfg(feature = "alloc")]
 impl Tables<crate::Heap> {
-    /// Allocated tables for `tins` tins, at most eight, with `flows` flows each, a power of two from eight
-    /// on.
+    /// Allocated tables for `tins` tins, at most eight, with `flows` flows each, a power of two, at least
+    /// eight.
     #[must_use]
     pub fn on_heap(tins: u32, flows: u32) -> Self {
         let all = tins as usize * flows as usize;
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(assign(&mut tags, |way| counts[way], 100, 4), 4);
         assert_eq!(assign(&mut tags, |way| counts[way], 200, 4), 5);
         counts = [1; 8];
-        assert_eq!(assign(&mut tags, |way| counts[way], 300, 4), 4, "all are busy: its own");
+        assert_eq!(assign(&mut tags, |way| counts[way], 300, 4), 4, "all are busy: its home slot");
         assert_eq!(assign(&mut tags, |way| counts[way], 200, 4), 5);
     }
 

@@ -6,29 +6,29 @@ use super::tick::Tick;
 use crate::spec::words;
 use crate::{Packet, Reason};
 
-/// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
+/// Whether to keep the corner cases in which Linux departs from the algorithm.
 ///
-/// Those of [`Parity::Linux`] are brought about by the wrapping clock alone. All are rare, and none
-/// costs an ordinary packet an instruction. Decision vectors are compared under
-/// [`Parity::Linux`].
+/// Those of [`Parity::Linux`] are caused by the wrapping clock alone. All are rare, and none costs an
+/// ordinary packet an instruction. Decision vectors are compared under [`Parity::Linux`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parity {
-    /// Decide as the algorithm means:
+    /// Decide as the algorithm intends:
     ///
-    /// * the drop count of the last dropping state is taken up again only within 16 intervals of its
-    ///   `drop_next`, also when the queue was idle for more than half a clock period (2199 s);
-    /// * `first_above_time` is armed also where its tick is the number 0;
+    /// * the drop count of the last dropping state is resumed only within 16 intervals of its `drop_next`,
+    ///   even if the queue was idle for more than half a clock period (2199 s);
+    /// * `first_above_time` is armed even if its tick is the number 0;
     /// * an inverse root of 0, which batch drops can leave in a bucket, restarts the law instead of emptying
     ///   the bucket at once.
     #[default]
     Sane,
     /// Decide as Linux 6.1.192 `codel_impl.h:codel_dequeue` does, bit for bit.
     Linux,
-    /// As [`Parity::Linux`], and as before the fix of March 2026 (commit 815980fe6dbb, not yet in 6.1.190): a
+    /// As [`Parity::Linux`], but without the fix of March 2026 (commit 815980fe6dbb, not yet in 6.1.190): a
     /// dequeue that finds the queue empty leaves `first_above_time` armed. If each packet of a sparse flow of
     /// `fq_codel` waits longer than the target, the flow is judged as if it had been above the target all the
-    /// time. It loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`).
-    /// `codel` itself decides the same: no byte is queued after its last packet, and that disarms the law.
+    /// time. It loses packets although its queue drains each time (contrary to RFC 8289 section 5.5
+    /// `dodequeue`). The fix does not change the decisions of `codel` itself: no byte is queued after its
+    /// last packet, and that disarms the law.
     LinuxStale,
 }
 
@@ -41,14 +41,14 @@ pub struct Ticks {
     pub target: u32,
     /// See [`Params::interval`].
     pub interval: u32,
-    /// See [`Params::ce_threshold`]; 2147483647 where there is none.
+    /// See [`Params::ce_threshold`]; 2147483647 if there is none.
     pub ce_threshold: u32,
 }
 
-/// `ce_threshold` that is off: still a threshold, of 2199 s (Linux `CODEL_DISABLED_THRESHOLD`).
+/// A `ce_threshold` that is off is still a threshold, of 2199 s (Linux `CODEL_DISABLED_THRESHOLD`).
 const DISABLED_THRESHOLD: Tick = Tick(i32::MAX.cast_unsigned());
 
-/// What the law needs of [`Params`], in ticks.
+/// The part of [`Params`] that the law needs, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     target: Tick,
@@ -58,7 +58,7 @@ pub(crate) struct Law {
     /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`).
     mtu: u64,
     ecn: bool,
-    /// With a mask other than 0, `ce_threshold` is for packets alone whose DS byte has this value under it.
+    /// With a mask other than 0, `ce_threshold` applies only to packets whose masked DS byte has this value.
     ce_threshold_selector: u8,
     ce_threshold_mask: u8,
     parity: Parity,
@@ -81,7 +81,7 @@ impl Law {
         }
     }
 
-    /// The same with `ce_threshold` for some packets alone.
+    /// The same, with `ce_threshold` for some packets only.
     pub(crate) const fn with_selector(self, ce_threshold_selector: u8, ce_threshold_mask: u8) -> Law {
         Law { ce_threshold_selector, ce_threshold_mask, ..self }
     }
@@ -92,7 +92,7 @@ impl Law {
     }
 
     /// `first_above_time` of a packet that is above target at `now`. Zero means "not above", so
-    /// [`Parity::Sane`] takes the next tick in its place.
+    /// [`Parity::Sane`] uses the next tick instead.
     fn above(&self, now: Tick) -> Tick {
         let time = now.plus(self.interval);
         if self.parity == Parity::Sane && time == Tick(0) { Tick(1) } else { time }
@@ -131,7 +131,7 @@ pub struct State {
     pub ldelay: u32,
 }
 
-/// What the control law has counted.
+/// The counters of the control law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets dropped by the control law.
@@ -144,13 +144,13 @@ pub struct Counters {
     pub maxpacket: u32,
 }
 
-/// How a queue that runs the law gives it packets and takes its signals.
+/// How a queue supplies the law with packets and receives its signals.
 pub(crate) trait Source<P> {
-    /// Takes the packet at the head, and the tick of its enqueue.
+    /// Takes the packet at the head; returns it with the tick of its enqueue.
     fn pop(&mut self) -> Option<(P, Tick)>;
     /// Bytes that count for the test "too small to drop", now.
     fn backlog(&self) -> u64;
-    /// The law drops `packet`, which it had popped.
+    /// The law drops `packet`, which it has popped.
     fn drop(&mut self, packet: P);
     /// The law has marked `packet`.
     fn mark(&mut self, packet: &P, reason: Reason);
@@ -194,7 +194,7 @@ impl Vars {
     /// Whether a packet of `len` bytes may be dropped: the sojourn time was above target for an interval
     /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). `backlog` is the
     /// number of bytes left behind it.
-    // Inlined, and the rest not: for the bar of fq_codel.
+    // This is inlined and the rest is not, to meet the performance bar of fq_codel.
     #[inline(always)]
     pub(crate) fn should_drop(
         &mut self,
@@ -253,7 +253,7 @@ impl Vars {
 
     /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down
     /// to its first use of `drop`).
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
+    // The simulator's performance bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
@@ -282,8 +282,8 @@ impl Vars {
         }
     }
 
-    /// Whether the packet in hand is neither dropped nor marked, by the answer of [`Vars::should_drop`]: the
-    /// ordinary case (Linux 6.1 `codel_impl.h:codel_dequeue`, where no branch is taken).
+    /// Whether the packet in hand is neither dropped nor marked, given the answer of [`Vars::should_drop`]:
+    /// the ordinary case (Linux 6.1 `codel_impl.h:codel_dequeue`, where no branch is taken).
     #[inline(always)]
     pub(crate) fn passes(&mut self, law: &Law, now: Tick, drop: bool) -> bool {
         let is_due = drop && (!self.dropping || !now.is_before(self.drop_next));
@@ -416,7 +416,7 @@ mod tests {
         assert!(!vars.left_dropping_lately(&law(Parity::Sane), now));
     }
 
-    /// A queue with nothing in it, or with what is left of one packet.
+    /// A queue that holds nothing or one packet.
     struct Packets<const N: usize>([Option<(crate::Header, Tick)>; N]);
 
     impl<const N: usize> Source<crate::Header> for Packets<N> {

@@ -1,8 +1,8 @@
 //! `codel`: one first-in first-out queue under the control law of RFC 8289.
 //!
-//! Behaviour: Linux 6.1.192 `sch_codel.c` and `codel_impl.h`. The limit is tested before the packet is
-//! taken in (tail drop at `limit` packets); a lower limit removes packets from the head
-//! ([`Reason::Change`], counted as drops).
+//! Behaviour: Linux 6.1.192 `sch_codel.c` and `codel_impl.h`. The limit is tested before the packet is queued
+//! (tail drop at `limit` packets); a lower limit removes packets from the head ([`Reason::Change`], counted
+//! as drops).
 //!
 //! # Example
 //!
@@ -47,7 +47,7 @@ use crate::{
     Backlog, Configurable, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict,
 };
 
-/// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
+/// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as in the past.
 pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
 
 /// A packet and the tick at which it was enqueued: what the storage of [`Codel`] holds.

@@ -1,5 +1,5 @@
-//! The clock of `CoDel` in Linux: 32 bits of 1024 ns. It wraps every 4398 s, so every comparison is of
-//! a signed distance.
+//! The clock of `CoDel` in Linux: 32 bits of 1024 ns. It wraps every 4398 s, so every comparison uses a
+//! signed distance.
 
 use crate::{Nanos, Span};
 
@@ -56,7 +56,7 @@ mod tests {
                 assert!(!now.is_after(later) && !later.is_before(now));
             }
             assert!(!now.is_after(now) && !now.is_before(now));
-            // Half a wrap away the sign turns over: what is 2199 s ahead reads as past.
+            // Half a wrap away the sign flips: a time 2199 s ahead reads as past.
             assert!(now.plus(Tick(0x8000_0001)).is_before(now));
         }
     }

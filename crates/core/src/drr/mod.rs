@@ -7,7 +7,7 @@
 //!
 //! In Linux filters determine the class of a packet. Here its flow hash or its DSCP determines it ([`By`]),
 //! and every packet has a class. A class can have any queue. A packet that waits for a sufficient deficit has
-//! already left its class's queue and is kept beside it (Linux `qdisc_peek_dequeued`).
+//! already left its class's queue and is kept separately (Linux `qdisc_peek_dequeued`).
 //!
 //! # Example
 //!
@@ -47,7 +47,7 @@ use crate::{
     Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict,
 };
 
-/// What determines the class of a packet, of N classes.
+/// What determines which of N classes a packet belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Its flow: floor(mixed flow hash * N / 2^32).
@@ -119,7 +119,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         reciprocal_scale(hash, self.classes.as_ref().len()) as usize
     }
 
-    /// Appends a class that got its first packet to the round.
+    /// Appends a class that has received its first packet to the round.
     fn list(&mut self, index: usize) {
         let classes = self.classes.as_mut();
         let Some(class) = classes.get_mut(index) else { return };
@@ -172,7 +172,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Drr<P, Q, 
         Ok(queue)
     }
 
-    /// The quanta are for later turns (Linux `drr_change_class`). Packets stay in the class that they were
+    /// The quanta apply to later turns (Linux `drr_change_class`). Packets stay in the class that they were
     /// queued in.
     fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.params = params;
@@ -201,7 +201,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         verdict
     }
 
-    /// Linux `sch_drr.c:drr_dequeue`. A packet larger than the deficit waits beside its queue (Linux
+    /// Linux `sch_drr.c:drr_dequeue`. A packet larger than the deficit waits outside its queue (Linux
     /// `qdisc_peek_dequeued`).
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // Number of consecutive classes that hold all their packets back.
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(queue.dequeue(Nanos(0), &mut Ignore), None);
     }
 
-    /// The paper, theorem on fairness: bandwidth goes in ratio of the quanta.
+    /// The paper, theorem on fairness: bandwidth is shared in the ratio of the quanta.
     #[test]
     fn classes_share_in_ratio_of_their_quanta() {
         let mut queue = drr(2, 40, [3000, 1000]);

@@ -11,8 +11,8 @@ pub const MAX_PROB: u64 = 1 << 56;
 const MAX_DELAY: u64 = 1 << 36;
 /// A probability of one in units of nanoseconds of delay times millionths of gain.
 const UNITS: u128 = 1_000_000_000_000_000;
-/// Maximum number of missed updates that are made up for at once. A queue without a call for longer is as
-/// after this many.
+/// Maximum number of missed updates that are made up for at once. A queue that is not called for longer is in
+/// the state after this many.
 const MOST_RUNS: u64 = 4096;
 
 /// The control state.
@@ -20,7 +20,7 @@ const MOST_RUNS: u64 = 4096;
 pub struct Vars {
     /// The base probability p', in units of 1/[`MAX_PROB`].
     pub prob: u64,
-    /// The delay at the update before, ns.
+    /// The delay at the previous update, ns.
     pub qdelay_old: u64,
 }
 
@@ -67,8 +67,8 @@ impl Law {
         self.next <= now.0
     }
 
-    /// Makes the updates due until `now` (Linux `dualpi2_timer`). `oldest` is the arrival time of the packet
-    /// that has waited longest. Without a call in between it has been the same packet all the time.
+    /// Performs the updates due by `now` (Linux `dualpi2_timer`). `oldest` is the arrival time of the packet
+    /// that has waited longest. Without a call in between, it has been the same packet all the time.
     pub(super) fn run_timer(&mut self, now: Nanos, oldest: Option<u64>) {
         let delay = |at: u64| oldest.map_or(0, |arrived| at.saturating_sub(arrived));
         let runs = now.0.saturating_sub(self.next) / self.tupdate + 1;

@@ -6,12 +6,12 @@
 //! Behaviour: RFC 9332 appendix A.2, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the
 //! two differ or leave something open:
 //!
-//! * Each packet is decided with a random number, for p'^2 with two, as in Linux. The RFC sums up the
+//! * Each packet is decided with one random number (two for p'^2), as in Linux. The RFC sums up the
 //!   probability until it reaches one.
 //! * The scheduler is a weighted round robin by bytes, active while both queues have packets; it begins with
 //!   the L queue. The RFC describes a time-shifted FIFO as an alternative.
-//! * While less than two packets of the MTU wait behind a packet, the law does not apply to it (as in PIE,
-//!   RFC 8033 section 4.1); the threshold of the L queue does.
+//! * While less than two MTUs wait behind a packet, the law does not apply to it (as in PIE, RFC 8033 section
+//!   4.1); the threshold of the L queue does.
 //! * The only classifier is the ECN field; Linux also uses the priority and filters.
 //!
 //! # Example
@@ -90,14 +90,14 @@ const C: usize = 1;
 /// The bounds of the fast path, computed from the parameters and from the maxima in the counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
-    /// With fewer packets queued an arrival is not refused and sets no new maximum; 0 if the law applies on
+    /// With fewer packets queued, an arrival is not refused and sets no new maximum; 0 if the law applies on
     /// arrival.
     packets: u32,
-    /// The same for memory: with at most this much used, including the arrival.
+    /// The same for memory, with at most this much used, including the arrival.
     memory: u64,
     /// A longer packet may have to be segmented.
     len: u32,
-    /// With fewer bytes behind a departing packet the law does not apply to it.
+    /// With fewer bytes behind a departing packet, the law does not apply to it.
     left_alone: u64,
     /// A packet with any of these bits in its ECN field goes to the L queue: ECT(1) and CE have the lower one
     /// (RFC 9331 section 5.1).
@@ -129,7 +129,7 @@ pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     backlog: u64,
     limit: u32,
     bounds: Bounds,
-    /// The credit of the classic queue, bytes times percent; above zero it is its turn.
+    /// The credit of the classic queue, bytes times percent; above zero, it is this queue's turn.
     credit: i64,
     counters: DualPi2Counters,
     sent: Sent,
@@ -172,8 +172,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         [self.l_packets, self.packets - self.l_packets]
     }
 
-    /// Makes the updates of the probability due until `now`. Every other call does this first; call it before
-    /// you read [`DualPi2::vars`].
+    /// Performs the updates of the probability that are due by `now`. Every other call does this first; call
+    /// it before you read [`DualPi2::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.law.is_due(now) {
             self.run_timer(now);
@@ -231,7 +231,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         (coupled, self.params.drop_overload && coupled >= MAX_PROB)
     }
 
-    /// What happens to a packet of the classic queue that the law has drawn (Linux
+    /// What happens to a packet of the classic queue that the law has selected (Linux
     /// `dualpi2_classic_marking`).
     fn classic_marking(&self, packet: &P) -> Fate {
         let (_, is_overload) = self.coupled();
@@ -239,7 +239,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The law's decision on a packet of the L queue (Linux `dualpi2_scalable_marking`, and `do_step_aqm` for
-    /// the marks of its own).
+    /// the queue's own marks).
     fn scalable_marking(&mut self, native: u64, is_left_alone: bool) -> Fate {
         let (coupled, is_overload) = self.coupled();
         if is_overload && !is_left_alone && self.law.vars.roll_squared(&mut self.draws) {
@@ -252,7 +252,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The marking probability from the length of the L queue only, with `packets` packets in it: a step or a
-    /// ramp (RFC 9332 appendix A.1, `laqm`; Linux `do_step_aqm` has the step alone).
+    /// ramp (RFC 9332 appendix A.1, `laqm`; Linux `do_step_aqm` has only the step).
     fn native(&self, now: Nanos, arrived: u64, packets: u32) -> u64 {
         match self.params.step_thresh {
             Threshold::Packets(most) => u64::from(packets > most) * MAX_PROB,

@@ -1,8 +1,8 @@
 //! FIFO with a limit: `pfifo` counts packets, `bfifo` counts bytes.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. The arriving packet is the one
-//! that is dropped. `pfifo` accepts a packet while fewer than `limit` are queued; `bfifo` accepts one if the
-//! queued bytes and its own total at most `limit`. A lower limit removes nothing.
+//! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. It is the arriving packet that is
+//! dropped. `pfifo` accepts a packet while fewer than `limit` are queued; `bfifo` accepts one if the queued
+//! bytes and its own total at most `limit`. A lower limit removes nothing.
 //!
 //! # Example
 //!
@@ -46,7 +46,7 @@ pub enum Limit {
 #[derive(Clone, Debug)]
 pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
     limit: Limit,
-    /// The limit and the storage, as most packets and most bytes.
+    /// The limit and the storage combined: maximum number of packets and of bytes.
     most: u32,
     most_bytes: u64,
     ring: Ring<P, M::Of<P>>,

@@ -78,7 +78,7 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// Replaces this flow by a new one without packets; its cell of the heap stays.
+    /// Replaces this flow with a new one without packets; its cell of the heap stays.
     pub(super) fn renew(&mut self, key: u64, credit: i32, socket_hash: u32, now: Nanos) {
         let Flow { chain, cell, .. } = *self;
         *self = Flow { key, credit, socket_hash, chain, cell, since: now.0, ..Flow::default() };
@@ -121,8 +121,8 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Inserts a packet in the order of the times; `false` if no place is free. A packet before the tail's
-    /// time takes time in proportion to the number of early packets of the flow, at most its limit.
+    /// Inserts a packet in the order of the times; `false` if no place is free. Inserting a packet before the
+    /// tail's time takes time in proportion to the number of early packets of the flow, at most its limit.
     pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: &P, time: Nanos, is_timed: bool) -> bool
     where
         S: Storage<Node<P>>,

@@ -7,9 +7,9 @@
 //! fair queueing by the flow hash, without pacing. Differences from other queues:
 //!
 //! * A packet with a departure time waits for it. Its flow is not paced in addition, except by `maxrate`.
-//! * Without a departure time a flow is paced when its credit is used up, by at least a quantum; up to
-//!   `low_rate_threshold` each packet is paced. A pause is at most 1 s, and lateness of up to half a pause is
-//!   made up for.
+//! * Without a departure time, a flow is paced when its credit is used up, by at least a quantum; at rates up
+//!   to `low_rate_threshold` each packet is paced. A pause is at most 1 s, and lateness of up to half a pause
+//!   is made up for.
 //! * A flow that returns after `refill_delay` gets a credit of at least a quantum. A negative credit stays,
 //!   because the comparison is unsigned.
 //! * Packets of priority 7 go first, without flow limit, pacing or credit.
@@ -72,7 +72,7 @@ pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     initial_quantum: i32,
     ce_threshold: Span,
     refill_delay: u64,
-    /// A time in which they do not pass.
+    /// An idle time in which that delay cannot pass.
     no_refill: u64,
     clock: Clock,
     flows: M::Of<Flow>,
@@ -107,8 +107,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         FlowCounts { flows, inactive, throttled: self.delayed.len }
     }
 
-    /// When the timer of Linux wakes the queue; `None` for never. It can be before [`Queue::next_wake`] after
-    /// a reset, and after the flow that waited for it was given to another connection.
+    /// When Linux's timer wakes the queue; `None` for never. It can be before [`Queue::next_wake`] after a
+    /// reset, and after the flow that waited for it was given to another connection.
     pub fn watchdog(&self) -> Option<Nanos> {
         Some(self.time_next_delayed_flow).filter(|time| time.0 != u64::MAX)
     }
@@ -297,7 +297,7 @@ fn flow_add_tail(flows: &mut [Flow], list: &mut FlowList, index: u32) {
 
 impl<P: Packet, M: Memory> Configurable<P> for Fq<P, M> {
     type Params = Params;
-    /// Buckets, flows and nodes. Without flows or buckets the queue tells no flows apart.
+    /// Buckets, flows and nodes. Without flows or buckets, the queue does not distinguish flows.
     type Parts = (M::Of<u32>, M::Of<Flow>, M::Of<Node<P>>);
 
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
@@ -329,7 +329,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Fq<P, M> {
         Ok(queue)
     }
 
-    /// `hz` stays.
+    /// `hz` does not change.
     fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.params = Params { hz: self.params.hz, ..params };
         self.limit = params.limit.min(self.nodes.capacity());
@@ -352,7 +352,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Fq<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
-    /// Linux `fq_enqueue`, for the ordinary packet; the rest is in `rare.rs`.
+    /// Linux `fq_enqueue`, for ordinary packets; the rest is in `rare.rs`.
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(&packet);

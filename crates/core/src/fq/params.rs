@@ -84,7 +84,7 @@ impl Properties for Params {
         Needs { pacing_rate: true, ..Needs::default() }
     }
 
-    /// It shapes each flow by itself.
+    /// It shapes each flow separately.
     fn is_shaper(&self) -> bool {
         true
     }
@@ -107,7 +107,7 @@ pub struct FqCounters {
     pub horizon_caps: u64,
     /// Packets dropped because of the limit of their flow.
     pub flows_plimit: u64,
-    /// Packets that take more than 1 s at the rate of their flow.
+    /// Packets that would take more than 1 s at the rate of their flow.
     pub pkts_too_long: u64,
     /// Packets dropped because of the limit of the queue.
     pub drop_overlimit: u64,

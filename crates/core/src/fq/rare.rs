@@ -1,4 +1,4 @@
-//! The less common arrivals: over a limit, of priority 7, beyond the horizon, first of a flow.
+//! The less common arrivals: over a limit, of priority 7, beyond the horizon, or the first of a flow.
 
 use super::flow::{DETACHED, LISTED};
 use super::{Fq, flow_add_tail};
@@ -87,7 +87,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }
 
-    /// A flow that gets a packet after it was empty for longer than the refill delay gets a quantum.
+    /// A flow that receives a packet after it was empty for longer than the refill delay gets a quantum.
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];

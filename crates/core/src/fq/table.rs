@@ -14,8 +14,7 @@ pub(super) struct Table<H> {
     pub(super) len: u32,
     /// Those without packets.
     pub(super) inactive: u32,
-    /// Number of flows from which on the table may be crowded: none is free, or there are two for each
-    /// bucket.
+    /// From this number of flows on the table may be crowded: none is free, or there are two for each bucket.
     enough: u32,
 }
 

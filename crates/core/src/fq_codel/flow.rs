@@ -34,19 +34,19 @@ pub struct FlowState {
     pub codel: State,
 }
 
-/// What is queued in all buckets together, and the bytes delivered.
+/// The contents of all buckets together, and the bytes delivered.
 ///
 /// It stores the room that remains: subtracting from that also tests the limit. This and the order of the
-/// fields save 3 of 68 instructions at enqueue and 6 of 127 at dequeue. Without that both are above 1.05
+/// fields save 3 of 68 instructions at enqueue and 6 of 127 at dequeue. Without them, both are above 1.05
 /// times Linux.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Totals {
     /// Bytes delivered, ever.
     pub(super) sent_bytes: u64,
-    /// Packets that may still be taken in; below zero: over the limit.
+    /// Packets that can still be accepted; below zero: over the limit.
     pub(super) packets_left: i32,
-    /// Bytes of memory that may still be taken in; below zero: over the limit.
+    /// Bytes of memory that can still be accepted; below zero: over the limit.
     pub(super) memory_left: i64,
     /// Bytes queued.
     pub(super) bytes: u64,

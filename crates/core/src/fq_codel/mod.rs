@@ -3,10 +3,10 @@
 //!
 //! Behaviour: Linux 6.1.192 `sch_fq_codel.c` and `codel_impl.h`. Some of it is not in the RFC:
 //!
-//! * The arriving packet is taken in first. Over the packet or memory limit the bucket with the most
-//!   bytes (the lowest index among equals) loses packets from its head until `drop_batch` of them
-//!   or half of its bytes are gone, at least one. The search looks at every bucket; the batch spreads
-//!   its cost over up to 64 packets.
+//! * The arriving packet is queued first. Over the packet or memory limit, the bucket with the most bytes
+//!   (the lowest index among equals) loses packets from its head until `drop_batch` of them or half of its
+//!   bytes are gone, at least one packet. The search looks at every bucket; the batch spreads its cost over
+//!   up to 64 packets.
 //! * The control law's "too small to drop" test counts the bytes of all buckets together.
 //! * Lowering a limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 //! * The control state of a bucket outlives its stay on the lists. A batch drop raises its `count`.
@@ -53,14 +53,14 @@ use crate::{Backlog, Configurable, Inspect, Nanos, Observer, Owner, Packet, Queu
 pub struct FqCounters {
     /// Packets dropped because of a limit, packets or memory.
     pub drop_overlimit: u64,
-    /// Those of them dropped because of the memory limit.
+    /// Those of them that were dropped because of the memory limit.
     pub drop_overmemory: u64,
     /// How often a bucket was put on the new list.
     pub new_flow_count: u64,
 }
 
-/// `fq_codel` over the storage `M`. It needs one slot more than `limit`; with
-/// fewer the limit is lowered to the slots less one.
+/// `fq_codel` over the storage `M`. It needs one slot more than `limit`; with fewer, the limit is lowered to
+/// the number of slots minus one.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     flows: M::Of<Flow>,
@@ -69,7 +69,7 @@ pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     totals: Totals,
     /// Packets delivered, ever.
     sent_packets: u64,
-    /// In force: the parameter, or what the storage allows.
+    /// The limit in force: the parameter, or what the storage allows.
     limit: i32,
     quantum: i32,
     law: Law,
@@ -91,8 +91,8 @@ struct Taker<'a, P, S, O> {
 
 impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Server<Flow, P> for Taker<'_, P, S, O> {
     // The attributes of this file, of `codel/law.rs`, `lists.rs` and `arena.rs` keep fq_codel within its
-    // bar: without them a packet takes 83 + 204 instructions (one flow, STEP 1000), with them 65 + 103;
-    // 1.05 times Linux are 66 + 116. That this is not `Vars::dequeue`, which has the same steps, saves 13.
+    // performance bar: without them a packet takes 83 + 204 instructions (one flow, STEP 1000), with them 65
+    // + 103; 1.05 times Linux is 66 + 116. Not calling `Vars::dequeue`, which has the same steps, saves 13.
     #[inline(always)]
     fn take(&mut self, _: u32, flow: &mut Flow) -> Option<P> {
         let now = Tick::at(self.now);
@@ -288,7 +288,8 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
             .get_mut(index as usize)
             .and_then(|flow| self.arena.push(&mut flow.packets, packet, Tick::at(now).0).then_some(flow))
         else {
-            // Not reached: there is a bucket, and a slot more than the packets that a call leaves queued.
+            // Not reached: there is a bucket, and there is one slot more than the packets that a call leaves
+            // queued.
             observer.dropped(now, packet, Reason::Limit);
             return Verdict::Dropped(Reason::Limit);
         };
@@ -306,7 +307,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         }
         let reason = if self.totals.memory_left < 0 { Reason::Memory } else { Reason::Limit };
         let fattest = self.drop_batch(now, reason, observer);
-        // The arriving packet is the last of its bucket: it is gone when its bucket was emptied.
+        // The arriving packet is the last of its bucket, so it is gone if the bucket was emptied.
         if fattest == index && self.flows.as_ref()[index as usize].packets.is_empty() {
             return Verdict::Dropped(reason);
         }
@@ -352,7 +353,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
             while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {
                 observer.dropped(now, packet, Reason::Reset);
             }
-            // The deficit stays, as in Linux; it is set anew when the bucket is listed.
+            // The deficit stays, as in Linux; it is set again when the bucket is listed.
             *flow = Flow { deficit: flow.deficit, ..Flow::default() };
         }
         self.lists = RoundRobin::EMPTY;

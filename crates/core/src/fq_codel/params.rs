@@ -41,7 +41,7 @@ params! {
 }
 
 impl Params {
-    /// What applies to every bucket as to a `codel`.
+    /// The parameters of the `codel` in every bucket.
     #[must_use]
     pub const fn codel(&self) -> codel::Params {
         codel::Params {
@@ -60,7 +60,8 @@ impl Params {
         law.with_selector(self.ce_threshold_selector, self.ce_threshold_mask)
     }
 
-    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.
+    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises a smaller value given by the user to
+    /// 256.
     #[must_use]
     pub fn quantum(&self, link: Link) -> u32 {
         self.quantum.unwrap_or(link.mtu).clamp(1, 1 << 20)

@@ -16,8 +16,8 @@ pub struct Flow {
     pub(super) deficit: i32,
     pub(super) next: u32,
     pub(super) vars: Vars,
-    /// Whether another update would change nothing: it is on no list, the update before has changed nothing,
-    /// and nothing has happened since.
+    /// Whether another update would change nothing: the bucket is on no list, the previous update changed
+    /// nothing, and nothing has happened since.
     pub(super) is_at_rest: bool,
 }
 

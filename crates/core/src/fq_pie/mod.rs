@@ -7,8 +7,8 @@
 //!   There is no search for a bucket.
 //! * `memory_limit` causes no drops; packets above it are only counted.
 //! * A packet is marked instead of dropped while the probability is at most `ecn_prob` percent.
-//! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance
-//!   of its own.
+//! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has its own burst
+//!   allowance.
 //! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 //!
 //! # Example
@@ -61,7 +61,7 @@ pub struct FqPieCounters {
     pub packets_in: u64,
     /// Packets dropped on arrival, by the law or the limit.
     pub dropped: u64,
-    /// Those of them dropped because of the limit.
+    /// Those of them that were dropped because of the limit.
     pub overlimit: u64,
     /// Arrivals that found the memory limit exceeded.
     pub overmemory: u64,
@@ -71,8 +71,8 @@ pub struct FqPieCounters {
     pub new_flow_count: u64,
 }
 
-/// `fq_pie` over the storage `M`, with random numbers from `D`. With fewer slots than
-/// `limit` the limit is lowered to them.
+/// `fq_pie` over the storage `M`, with random numbers from `D`. With fewer slots than `limit`, the limit is
+/// lowered to their number.
 #[derive(Clone, Debug)]
 pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     flows: M::Of<Flow>,
@@ -81,16 +81,16 @@ pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     law: Law,
     timer: Timer,
     flows_cursor: u32,
-    /// In force: the parameter, or what the storage allows.
+    /// The limit in force: the parameter, or what the storage allows.
     limit: u32,
     quantum: i32,
     ecn_bound: u64,
     held: Held,
     memory_usage: u32,
     sent: Sent,
-    /// Packets that resets have dropped.
+    /// Packets dropped by resets.
     lost: u64,
-    /// But for `packets_in`.
+    /// Except for `packets_in`.
     counters: FqPieCounters,
     params: Params,
     draws: D,
@@ -109,13 +109,13 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
     /// The queue's counters.
     pub const fn fq_pie_counters(&self) -> FqPieCounters {
-        // What was taken in has left, is queued or was lost in a reset: one number less to be kept for each
-        // packet.
+        // Each accepted packet has left, is queued or was lost in a reset. So there is one counter less to
+        // update for each packet.
         let packets_in = self.sent.packets + self.qlen() as u64 + self.lost;
         FqPieCounters { packets_in, ..self.counters }
     }
 
-    /// Memory of the packets queued, bytes, modulo 2^32. As in Linux a reset does not clear it.
+    /// Memory of the packets queued, bytes, modulo 2^32. As in Linux, a reset does not clear it.
     pub const fn memory_usage(&self) -> u32 {
         self.memory_usage
     }
@@ -130,7 +130,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         reciprocal_scale(hash, self.flows.as_ref().len())
     }
 
-    /// The state of one bucket; counts its packets: not for every packet.
+    /// The state of one bucket. This counts its packets, so do not call it for every packet.
     pub fn flow_state(&self, bucket: u32) -> Option<FlowState> {
         let flow = self.flows.as_ref().get(bucket as usize)?;
         let Flow { lost, backlog, deficit, vars, .. } = *flow;
@@ -148,17 +148,16 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         self.timer.due()
     }
 
-    /// Brings the probabilities up to `now`. Every other call does this first; it is of use to one who wants
-    /// to read [`FqPie::flow_state`].
+    /// Performs the updates of the probabilities that are due by `now`. Every other call does this first;
+    /// call it before you read [`FqPie::flow_state`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.run_timer(now);
         }
     }
 
-    /// Linux `fq_pie_timer`. Linux does this for 2048 buckets at a time, all of them within one jiffy; but
-    /// the timer that is not armed again ends with the first of them. The buckets know nothing of one
-    /// another.
+    /// Linux `fq_pie_timer`. Linux updates 2048 buckets at a time, and all of them within one jiffy. But a
+    /// timer that is not armed again ends with the first 2048. The buckets are independent of one another.
     #[cold]
     fn run_timer(&mut self, now: Nanos) {
         let runs = self.timer.take(now, self.law.tupdate);
@@ -195,8 +194,8 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         Verdict::Dropped(reason)
     }
 
-    /// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and
-    /// `limit` is at most the number of slots.
+    /// Puts an arrival at the tail of its bucket. There is a free slot: fewer than `limit` packets are
+    /// queued, and `limit` is at most the number of slots.
     fn append(&mut self, now: Nanos, bucket: u32, packet: P) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
@@ -229,7 +228,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
 impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
     type Params = Params;
-    /// The random numbers, buckets, at most 65536 of them in Linux, and slots.
+    /// The random numbers; buckets, at most 65536 of them in Linux; and slots.
     type Parts = (D, M::Of<Flow>, M::Of<Slot<Stamped<P>>>);
 
     /// The first update of the probabilities is half a second later.
@@ -261,7 +260,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
         Ok(queue)
     }
 
-    /// `hz` stays.
+    /// `hz` does not change.
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.advance(now);
         let qlen = self.qlen();

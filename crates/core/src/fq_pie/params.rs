@@ -41,7 +41,7 @@ params! {
 }
 
 impl Params {
-    /// What applies to every bucket as to a `pie`.
+    /// The parameters of the `pie` in every bucket.
     #[must_use]
     pub const fn pie(&self) -> pie::Params {
         pie::Params {
@@ -57,7 +57,8 @@ impl Params {
         }
     }
 
-    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.
+    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises a smaller value given by the user to
+    /// 256.
     #[must_use]
     pub fn quantum(&self, link: Link) -> u32 {
         self.quantum.unwrap_or(link.mtu).clamp(1, 1 << 20)

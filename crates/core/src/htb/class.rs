@@ -6,7 +6,7 @@ use crate::queue::Sent;
 use crate::tbf::{LinkLayer, RateTable};
 use crate::{Nanos, Rate};
 
-/// Most classes of a tree, leaves and inner ones.
+/// Maximum number of classes of a tree, leaves and inner ones.
 pub const MAX_CLASSES: usize = 64;
 /// Levels of a tree (Linux `TC_HTB_MAXDEPTH`).
 pub const LEVELS: usize = 8;
@@ -175,7 +175,7 @@ impl<Q> Class<Q> {
         self.queue.as_ref()
     }
 
-    /// Its mode as of the last dequeue.
+    /// Its mode at the last dequeue.
     pub const fn mode(&self) -> Mode {
         self.mode
     }
@@ -271,7 +271,7 @@ impl<Q> Class<Q> {
     /// whether its mode is still [`Mode::CanSend`].
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
-        // Both tables are of one link.
+        // Both tables are for the same link.
         let length = self.rate.length(len);
         // Below 2^62, because every table shifts by at least two; above the deepest debt the value does not
         // matter.

@@ -1,8 +1,8 @@
-//! Why classes make no tree.
+//! Why classes do not form a tree.
 
 use core::fmt;
 
-/// Why classes make no tree.
+/// Why classes do not form a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
     /// A rate is below one byte per second.
@@ -21,7 +21,7 @@ pub enum ParamsError {
     Depth,
     /// A class with children has a queue, or one without has none.
     Leaf,
-    /// A packet would go to a class that is no leaf.
+    /// A packet would go to a class that is not a leaf.
     Map,
 }
 

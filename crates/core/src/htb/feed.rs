@@ -35,7 +35,7 @@ impl Feed {
         new
     }
 
-    /// Removes a class from these priorities; returns those that have no member any more.
+    /// Removes a class from these priorities; returns those that no longer have a member.
     pub(super) fn remove(&mut self, class: usize, prios: u8) -> u8 {
         let mut gone = 0;
         for prio in bits(prios.into()) {

@@ -10,14 +10,14 @@
 //! * A leaf sends on its own tokens (level 0), or on those of the nearest ancestor that can send, if all
 //!   classes in between may borrow. Lower levels go first, then lower `prio`; classes of the same level and
 //!   `prio` take turns of `quantum` bytes.
-//! * A leaf on its own tokens ignores its ancestors: if the rates of children exceed their parent's rate, so
-//!   does their sum.
+//! * A leaf on its own tokens ignores its ancestors: if the sum of the children's rates exceeds their
+//!   parent's rate, so does what they send together.
 //! * A packet is charged to the tokens of the lending class and its ancestors, and to the ceil of each class
 //!   below.
-//! * At most a minute is credited at once, and no debt is deeper (`mbuffer`).
+//! * At most one minute is credited at once, and no debt is deeper than that (`mbuffer`).
 //!
-//! In Linux filters determine the class of a packet; here its DSCP does ([`Map`]). There is no direct queue
-//! that bypasses all classes, as Linux has.
+//! In Linux filters determine the class of a packet; here its DSCP does ([`Map`]). Unlike in Linux, there is
+//! no direct queue that bypasses all classes.
 //!
 //! # Example
 //!
@@ -89,7 +89,7 @@ pub struct Htb<P, Q: 'static, M: Memory = crate::memory::Usual> {
     /// Classes that cannot send freely, and when the first of them changes its mode.
     waiting: u64,
     next_event: Nanos,
-    /// Whose turn it is; nobody's if it must be searched.
+    /// The current turn; [`NOBODY`] if it must be searched for.
     turn: Turn,
     /// The leaf that was called last, and the backlog of all others; its own backlog is read from it.
     last: usize,
@@ -215,8 +215,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// Updates the classes whose mode changes by now (Linux `htb_do_events`), and polls those again that held
-    /// packets back.
+    /// Updates the classes whose mode changes by now (Linux `htb_do_events`), and allows another poll of the
+    /// leaves that held packets back.
     fn do_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
         for place in bits(self.waiting) {
@@ -251,7 +251,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         Some(())
     }
 
-    /// Sets `leaf` as the one that is called last: the one whose turn it is, once that is found.
+    /// Makes `leaf` the leaf that was called last. Once a turn is found, this is the leaf whose turn it is.
     fn touch(&mut self, leaf: usize) {
         if leaf != self.last {
             self.turn = NOBODY;
@@ -268,7 +268,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
         self.touch(leaf);
         let Some(Class { queue: Some(queue), .. }) = self.classes.as_mut().get_mut(leaf) else {
-            unreachable!("the map names leaves alone")
+            unreachable!("the map names only leaves")
         };
         let verdict = queue.enqueue(now, *packet, observer);
         let is_empty = queue.backlog().packets == 0;
@@ -397,7 +397,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Htb<P, Q, 
         Ok(queue)
     }
 
-    /// The map is for later packets. Packets stay in the class that they were queued in.
+    /// The map applies to later packets. Packets stay in the class that they were queued in.
     fn set_params(&mut self, _: Nanos, map: Map, _: Link) -> Result<(), BuildError> {
         let before = core::mem::replace(&mut self.map, map);
         self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
@@ -412,7 +412,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
             return self.enqueue_in(now, &packet, observer);
         }
         let Class { queue: Some(queue), .. } = &mut self.classes.as_mut()[leaf] else {
-            unreachable!("the map names leaves alone")
+            unreachable!("the map names only leaves")
         };
         queue.enqueue(now, packet, observer)
     }

@@ -1,13 +1,13 @@
 //! The control law of PIE: a drop probability that follows the queueing delay (RFC 8033).
 //!
-//! Behaviour: Linux 6.1.192 `sch_pie.c:pie_drop_early`, `pie_process_dequeue`,
-//! `pie_calculate_probability`. Where it is not what the RFC says:
+//! Behaviour: Linux 6.1.192 `sch_pie.c:pie_drop_early`, `pie_process_dequeue`, `pie_calculate_probability`.
+//! Where it differs from the RFC:
 //!
 //! * The probability is not held at one: only an overflow of 64 bits (256 times one) sets it to one.
-//! * The delay is a sample, that of the last packet dequeued before the timer runs, and 0 when that packet
-//!   left an empty queue.
-//! * The burst allowance shrinks at each dequeue by the time since the last one, idle or not. It is only
-//!   renewed when the delay, the old delay and the probability are small.
+//! * The delay is a sample: that of the last packet dequeued before the timer runs, or 0 if that packet left
+//!   the queue empty.
+//! * The burst allowance shrinks at each dequeue by the time since the last one, idle or not. It is renewed
+//!   only when the delay, the old delay and the probability are small.
 
 use super::Params;
 use crate::{Draws, Nanos, Packet};
@@ -21,7 +21,7 @@ const QUEUE_THRESHOLD: u64 = 16_384;
 const PIE_SCALE: u32 = 8;
 /// The burst allowance, 150 ms in ticks.
 const BURST: u64 = 150_000_000 >> TICK_SHIFT;
-/// The delay from which on the probability rises faster, 250 ms in ticks.
+/// The delay above which the probability rises faster, 250 ms in ticks.
 const LONG_DELAY: u64 = 250_000_000 >> TICK_SHIFT;
 /// A tick is 2^6 ns (Linux `PSCHED_SHIFT`).
 pub(super) const TICK_SHIFT: u32 = 6;
@@ -36,7 +36,7 @@ pub(crate) const fn ticks(now: Nanos) -> u64 {
     now.0 >> TICK_SHIFT
 }
 
-/// What the law needs of [`Params`], in ticks and jiffies.
+/// The part of [`Params`] that the law needs, in ticks and jiffies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     target: u64,
@@ -44,15 +44,16 @@ pub(crate) struct Law {
     beta: u64,
     /// The longest packet with its link header, bytes (Linux `psched_mtu`).
     mtu: u32,
-    /// With fewer bytes queued nothing is dropped.
+    /// With fewer bytes queued, nothing is dropped.
     two_mtu: u32,
     /// A mask for the arrival time of a packet: all bits, or none with the drain rate estimator.
     stamp: u64,
     bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) dq_rate_estimator: bool,
-    /// Whether an update starts again where probability, delay and old delay are zero: with times of arrival,
-    /// and with a target above zero that makes the step of the probability no more than zero.
+    /// Whether an update only resets the measurements if probability, delay and old delay are zero. It does
+    /// if packets have arrival times, the target is above zero, and the step of the probability is then at
+    /// most zero.
     is_calm_at_zero: bool,
     /// Jiffies between two updates.
     pub(crate) tupdate: u64,
@@ -104,8 +105,8 @@ impl Law {
         delta
     }
 
-    /// The tick that a packet is given when it is queued: none while the drain rate is measured.
-    // The attributes of pie and fq_pie gain 20 to 30 % of a packet's instructions.
+    /// The tick stored with a packet when it is queued: 0 with the drain rate estimator.
+    // The attributes of pie and fq_pie save 20 to 30 % of a packet's instructions.
     #[inline]
     pub(crate) const fn stamp(&self, now: Nanos) -> u64 {
         ticks(now) & self.stamp
@@ -117,7 +118,7 @@ const fn gain(sixteenths: u32) -> u64 {
     (sixteenths as u64).wrapping_mul(MAX_PROB / TICKS_PER_SEC) >> 4
 }
 
-/// No time, as in Linux (`DTIME_INVALID`): no tick is so late.
+/// No time, as in Linux (`DTIME_INVALID`): no tick is that late.
 const INVALID: u64 = u64::MAX;
 
 /// The control state of one queue. Times are ticks of 64 ns.
@@ -129,7 +130,7 @@ pub struct Vars {
     pub accu_prob: u64,
     /// The last delay measured.
     pub qdelay: u64,
-    /// The delay at the update before.
+    /// The delay at the previous update.
     pub qdelay_old: u64,
     /// What is left of the burst allowance.
     pub burst_time: u64,
@@ -172,8 +173,8 @@ impl Vars {
         self.avg_dq_rate = 0;
     }
 
-    /// Whether the arriving packet of `len` bytes is to be dropped or marked, with `backlog` bytes queued
-    /// before it (Linux `pie_drop_early`).
+    /// Whether to drop or mark the arriving packet of `len` bytes, with `backlog` bytes queued before it
+    /// (Linux `pie_drop_early`).
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
         // If both are zero, nothing is added to the sum and no number is drawn.
         self.burst_time == 0
@@ -206,8 +207,8 @@ impl Vars {
         false
     }
 
-    /// Updates the delay and its allowance at a packet that leaves at `now`, with `backlog` bytes behind it;
-    /// `stamp` is the tick that it was queued with (Linux `pie_process_dequeue`).
+    /// Updates the delay and the burst allowance for a packet that leaves at `now`, with `backlog` bytes
+    /// behind it; `stamp` is the tick that was stored with it (Linux `pie_process_dequeue`).
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn process_dequeue(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
         let now = ticks(now);
@@ -217,8 +218,8 @@ impl Vars {
         self.qdelay = if backlog == 0 { 0 } else { now.wrapping_sub(stamp) };
         let before = core::mem::replace(&mut self.dq_tstamp, now);
         if self.burst_time > 0 {
-            // 32 bits, as in Linux: idle for more than 275 s counts as less. Since an invalid time none has
-            // passed.
+            // 32 bits, as in Linux: an idle time of more than 275 s counts as less. Since an invalid time,
+            // none has passed.
             let dtime = now.saturating_sub(before) as u32;
             self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
         }
@@ -252,8 +253,8 @@ impl Vars {
         self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
     }
 
-    /// The update of the probability, with `backlog` bytes queued (Linux `pie_calculate_probability`).
-    /// `false`: another one would change nothing.
+    /// Updates the probability, with `backlog` bytes queued (Linux `pie_calculate_probability`). `false`:
+    /// another update would change nothing.
     pub(crate) fn calculate_probability(&mut self, law: &Law, backlog: u32) -> bool {
         if law.is_calm_at_zero && self.prob | self.qdelay | self.qdelay_old == 0 {
             self.init();
@@ -262,7 +263,7 @@ impl Vars {
         self.move_on(law, backlog)
     }
 
-    /// The same if the probability may change. Returns whether anything changed.
+    /// The same, if the probability may change. Returns whether anything changed.
     fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
         let mut is_changed = false;
@@ -299,7 +300,7 @@ impl Vars {
         is_changed || (self.prob, self.qdelay, self.qdelay_old) != before
     }
 
-    /// The delay now and at the update before.
+    /// The delay now and at the previous update.
     fn delays(&mut self, law: &Law, backlog: u32) -> (u64, u64) {
         if !law.dq_rate_estimator {
             return (self.qdelay, self.qdelay_old);

@@ -47,7 +47,7 @@ pub struct PieCounters {
     pub packets_in: u64,
     /// Packets dropped on arrival, by the law or the limit.
     pub dropped: u64,
-    /// Those of them dropped because of the limit.
+    /// Those of them that were dropped because of the limit.
     pub overlimit: u64,
     /// Packets marked instead of dropped.
     pub ecn_mark: u64,
@@ -98,8 +98,8 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         self.timer.due()
     }
 
-    /// Makes the updates of the probability due until `now`. Every other call does this first; call it before
-    /// you read [`Pie::vars`].
+    /// Performs the updates of the probability that are due by `now`. Every other call does this first; call
+    /// it before you read [`Pie::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.run_timer(now);
@@ -154,7 +154,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Pie<P, M, D> {
         })
     }
 
-    /// `hz` stays.
+    /// `hz` does not change.
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.advance(now);
         self.params = Params { hz: self.params.hz, ..params };

@@ -33,13 +33,13 @@ params! {
 }
 
 impl Params {
-    /// The target in ticks of 64 ns, whole microseconds of it (Linux `PSCHED_NS2TICKS`).
+    /// The target in ticks of 64 ns, after rounding down to whole microseconds (Linux `PSCHED_NS2TICKS`).
     #[must_use]
     pub const fn target_ticks(&self) -> u64 {
         (self.target.0 / 1000 * 1000) >> TICK_SHIFT
     }
 
-    /// The time between two updates in jiffies, rounded up: 15 ms are 4 at `hz` 250.
+    /// The time between two updates in jiffies, rounded up: 15 ms is 4 at `hz` 250.
     #[must_use]
     pub const fn tupdate_jiffies(&self) -> u64 {
         jiffies::in_span(self.tupdate, self.hz)

@@ -20,7 +20,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// The line of a trace file of Mahimahi's; see [`Trace`].
+    /// The line of a Mahimahi trace file; see [`Trace`].
     ///
     /// # Errors
     /// [`TraceError`] with the number of the invalid line.

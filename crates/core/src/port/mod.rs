@@ -113,7 +113,7 @@ pub struct Port<P, Q> {
 }
 
 impl<P: Packet, Q: Queue<P>> Port<P, Q> {
-    /// A port over `queue`. `ring` without a value lets the queue feed the line directly.
+    /// A port over `queue`. If `ring` is `None`, the queue feeds the line directly.
     #[must_use]
     pub fn new(queue: Q, ring: Option<RingSpec>, line: Line) -> Port<P, Q> {
         Port {
@@ -204,13 +204,13 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.transmitter.is_paused()
     }
 
-    /// Another line from the next packet on. The packet on the old one ends when it would have.
+    /// Sets another line from the next packet on. The packet on the old line ends when it would have ended.
     pub fn set_line(&mut self, line: Line) {
         self.transmitter.set_line(line);
     }
 
-    /// Lets `change` give the queue other parameters at `now`. A packet that may leave earlier then does. As
-    /// with [`Port::arrive`], everything due at `now` was polled before.
+    /// Calls `change` to give the queue other parameters at `now`. A packet that may then leave earlier does
+    /// so. As with [`Port::arrive`], the owner must have polled everything due at `now` before.
     pub fn change_queue<O: Owner<P>, T>(
         &mut self,
         now: Nanos,
@@ -249,7 +249,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.transmitter.stats()
     }
 
-    /// Time that the line spent on packets by `now`, which is the time of the latest call or later. The
+    /// Time that the line has spent on packets by `now`, which is the time of the latest call or later. The
     /// packet on the line counts up to `now`, so the value never grows by more than the elapsed time. If a
     /// line with a packet on it waits for its rate to rise or for its trace, that time counts.
     #[must_use]

@@ -155,7 +155,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         self.transmitter.stats()
     }
 
-    /// Time that the line spent on packets by `now`, which is the time of the latest call or later. The
+    /// Time that the line has spent on packets by `now`, which is the time of the latest call or later. The
     /// packet on the line counts up to `now`, so the value never grows by more than the elapsed time. If a
     /// line with a packet on it waits for its rate to rise or for its trace, that time counts.
     #[must_use]

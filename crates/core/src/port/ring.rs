@@ -15,7 +15,7 @@ pub struct RingSpec {
     /// Byte queue limits (Linux `lib/dynamic_queue_limits.c`): keep the ring just long enough.
     pub bql: bool,
     /// Time from the end of a serialization until the device reports it, together with all others that ended
-    /// by then (interrupt coalescing). Zero: each end is reported at once.
+    /// by then (interrupt coalescing). Zero: each end is reported immediately.
     pub coalesce: Span,
 }
 

@@ -11,11 +11,11 @@ use crate::{Nanos, Rate, Span};
 /// in every nanosecond.
 const WORK_PER_BYTE: u128 = 8_000_000_000;
 
-/// A list of rates with the times from which they hold.
+/// A list of rates with the times from which they apply.
 ///
-/// A packet is sent at every rate in turn that holds while it is on the line: bits are integrated,
-/// nothing is rounded but the end to whole nanoseconds (down), and what that rounding leaves over is
-/// carried to the next packet if it begins there. At a rate of zero the line stops.
+/// A packet is sent at each rate that applies while it is on the line: bits are integrated. Only its end is
+/// rounded, down to whole nanoseconds. The remainder is carried to the next packet if that begins exactly
+/// there. At a rate of zero the line stops.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Sorted; the first begins at zero.
@@ -143,7 +143,7 @@ impl Schedule {
         }
         let mut now = now.max(self.origin);
         if let Some(period) = self.period {
-            // A whole period does the same work wherever in it one begins.
+            // A whole period does the same work wherever it begins.
             let periods = (work - 1) / self.work_per_period;
             work -= periods * self.work_per_period;
             now += period * u64::try_from(periods).unwrap_or(u64::MAX);
@@ -167,7 +167,7 @@ impl Schedule {
         (NEVER, 0)
     }
 
-    /// The start of the period of `now`, and the present step.
+    /// The start of the period of `now`, and the current step.
     fn locate(&self, now: Nanos) -> (Nanos, usize) {
         let elapsed = now.since(self.origin).0;
         let within = self.period.map_or(elapsed, |period| elapsed % period.0);

@@ -20,7 +20,7 @@ const MAX_MILLIS: u64 = i64::MAX as u64 / 1_000_000;
 /// A packet-delivery trace: times at which the link could deliver 1504 bytes, repeated without end with the
 /// time of the last one as the period.
 ///
-/// Packets count as in Mahimahi with their IP length plus 4 bytes ([`crate::Packet::len`] less 10). So a
+/// As in Mahimahi, packets count with their IP length plus 4 bytes ([`crate::Packet::len`] less 10). So a
 /// trace carries the same number of full packets and of acknowledgements as in Mahimahi: one full packet of
 /// 1514 bytes takes exactly one opportunity. Several packets share an opportunity if they fit. A packet that
 /// is longer than the rest of an opportunity continues at the next one and leaves with its last byte. Unused
@@ -213,7 +213,7 @@ mod tests {
         }
         // 8 bytes are left; 1496 bytes of the next packet go at 10 ms.
         assert_eq!(begin(5, 1514), 10);
-        // The period is 10 ms; 8 bytes of 10 ms are left, unused they are lost.
+        // The period is 10 ms. 8 bytes of 10 ms are left; unused, they are lost.
         assert_eq!(begin(11, 1514), 12);
         assert_eq!(begin(13, 1514), 15);
         // 31 ms is in the fourth period; a packet that begins with an opportunity can use it.

@@ -12,13 +12,13 @@ pub struct PortStats {
     pub bytes: u64,
     /// Time the line spent on them. `bytes * 8 / busy` is the rate of the line while it is busy.
     pub busy: Span,
-    /// Time for which the line was idle although queue or ring held a packet and the line was not paused. It
-    /// is zero without a ring and without a shaper in the queue; otherwise a shaper held packets back or BQL
-    /// starved the line.
+    /// Time for which the line was idle although the queue or ring held a packet and the line was not paused.
+    /// It is zero without a ring and without a shaper in the queue; otherwise a shaper held packets back or
+    /// BQL starved the line.
     pub idle_backlogged: Span,
     /// Packets that found the line idle: the number of busy periods.
     pub busy_periods: u64,
-    /// Time in pause, including that of a packet already on the line; a present pause counts up to the latest
+    /// Time in pause, including that of a packet already on the line; a current pause counts up to the latest
     /// call.
     pub paused: Span,
     /// Calls with a `now` before that of an earlier call; they were handled at the later time.
@@ -124,7 +124,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The line takes `packet` at `now`.
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
+    // The simulator's performance bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn begin(&mut self, now: Nanos, packet: P) {
         if self.waiting_since != NEVER {

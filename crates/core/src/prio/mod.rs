@@ -1,4 +1,4 @@
-//! `prio` and `pfifo_fast`: bands, of which the first nonempty one sends.
+//! `prio` and `pfifo_fast`: several bands; the first nonempty one sends.
 //!
 //! Behaviour: man pages tc-prio(8) and tc-pfifo_fast(8), Linux 6.1 `sch_prio.c`, `sch_generic.c`:
 //!
@@ -39,7 +39,7 @@ use crate::queue::sum_of_flows;
 use crate::spec::digits_of;
 use crate::{Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
-/// Most bands (Linux `TCQ_PRIO_BANDS`).
+/// Maximum number of bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
 
 /// The band of each of the 16 priorities.
@@ -117,7 +117,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Prio<P, Q,
         Ok(Prio { bands, map, of, sent: [0; MAX_BANDS], kinds: core::marker::PhantomData })
     }
 
-    /// The map is for later packets. The bands keep their queues and packets.
+    /// The map applies to later packets. The bands keep their queues and packets.
     fn set_params(&mut self, _: Nanos, map: Priomap, _: Link) -> Result<(), BuildError> {
         self.map = map;
         self.of = map.bands(self.bands().len());

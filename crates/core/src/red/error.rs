@@ -1,11 +1,11 @@
-//! Why parameters make no RED.
+//! Why parameters are not valid for RED.
 
 use core::fmt;
 
-/// Why parameters make no `red`.
+/// Why parameters are not valid for `red`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
-    /// `min`, `max` and `limit` do not rise.
+    /// `min`, `max` and `limit` are not in ascending order.
     Thresholds,
     /// No weight lets the burst pass.
     Burst,

@@ -22,7 +22,7 @@ pub struct LawParams {
     pub max_p: u32,
     /// Marks instead of dropping.
     pub ecn: bool,
-    /// Drops at `qth_max` also with `ecn`.
+    /// Drops at `qth_max` even with `ecn`.
     pub harddrop: bool,
 }
 

@@ -6,7 +6,7 @@
 //! * The average is over the bytes queued before each arrival. Below `min` nothing is dropped. Between `min`
 //!   and `max` an arrival is dropped with a probability that rises up to that at `max`. Above `max` each
 //!   arrival is dropped.
-//! * With `ecn` an ECN-capable arrival is marked instead, also above `max` unless `harddrop` is on. With
+//! * With `ecn` an ECN-capable arrival is marked instead, even above `max` unless `harddrop` is on. With
 //!   `nodrop` arrivals that are not ECN-capable are queued instead of being dropped early.
 //! * An idle time lowers the average as if `m` small packets, as many as the line could have sent in that
 //!   time, had found an empty queue: it becomes `(1 - w)^m` of its former value (Floyd and Jacobson, section
@@ -63,7 +63,7 @@ const MAX_P_STEP: u32 = u32::MAX / 100;
 /// and a time instead of the rate and the average packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Most bytes queued.
+    /// Maximum number of bytes queued.
     pub limit: u32,
     /// The law.
     pub law: LawParams,
@@ -72,7 +72,7 @@ pub struct Params {
     /// Adjusts the probability (adaptive RED).
     pub adaptive: bool,
     /// Transmission time of an average packet; it determines how an idle time lowers the average. Zero: the
-    /// average of an idle queue is 0 at once.
+    /// average of an idle queue is 0 immediately.
     pub packet_time: Span,
 }
 
@@ -95,7 +95,7 @@ pub struct Red<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     law: Law,
     vars: Vars,
     inner: Fifo<P, M>,
-    /// Since when the queue is idle: when a dequeue found it empty.
+    /// Since when the queue has been idle: when a dequeue found it empty.
     idle_since: Option<Nanos>,
     /// When the probability is adjusted next.
     next_step: Nanos,

@@ -81,7 +81,7 @@ fn ecn_marks_harddrop_drops_above_max_and_nodrop_keeps() {
     assert_eq!(hard.forced_mark, 0);
     let (kept, full) = run(Setup { nodrop: true, ..ecn }, 0);
     assert_eq!((kept.prob_drop, kept.forced_drop), (0, 0));
-    assert!(full > 0, "the limit drops also with nodrop");
+    assert!(full > 0, "the limit drops packets even with nodrop");
 }
 
 /// 1000 bytes take 0.8 ms at 10 Mbit/s. An idle time of 22 packets leaves (31/32)^22 = 0.4973 of the average.

@@ -14,7 +14,7 @@
 //! * With RED each slot is a RED queue (without the correction for idle times).
 //! * A reset counts its packets as delivered.
 //!
-//! The hash function from packets to buckets differs from that of Linux, but has a key as there.
+//! The hash function from packets to buckets differs from that of Linux, but is also keyed.
 //!
 //! # Example
 //!
@@ -181,7 +181,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// Makes the changes of the hash that are due at `now`. Every other call does this first.
+    /// Performs the changes of the hash that are due at `now`. Every other call does this first.
     pub fn advance(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.timer.is_due(now) {
             self.run_timer(now, observer);
@@ -443,7 +443,7 @@ fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
 
 impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
     type Params = Params;
-    /// The random numbers, buckets, slots and nodes. With empty storage the queue holds no packet.
+    /// The random numbers, buckets, slots and nodes. With empty storage, the queue holds no packets.
     type Parts = (D, M::Of<u32>, M::Of<Slot>, M::Of<Node<P>>);
 
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
@@ -482,7 +482,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
         Ok(queue)
     }
 
-    /// Makes the changes of the hash that are due first.
+    /// Performs the changes of the hash that are due, before it sets the parameters.
     fn configure(
         &mut self,
         now: Nanos,
@@ -496,8 +496,8 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
         Ok(())
     }
 
-    /// `hz` stays, and RED that is on, as in Linux. With a period the hash gets a new key, and the period
-    /// begins at `now`. Nothing is rehashed at once.
+    /// `hz` does not change, and RED stays on once it is on, as in Linux. With a period, the hash gets a new
+    /// key, and the period begins at `now`. Nothing is rehashed immediately.
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
         let qlen = self.qlen();
         let (depth, quantum) = (params.depth.clamp(1, MAX_DEPTH), params.quantum.clamp(1, 1 << 20));

@@ -218,7 +218,7 @@ impl Depths {
         self.free = index;
     }
 
-    /// Of the longest slots the one that changed last; [`NIL`] if no slot has two packets.
+    /// The one of the longest slots that changed last; [`NIL`] if no slot has two packets.
     pub(super) const fn fattest(&self) -> u32 {
         self.top
     }
@@ -242,7 +242,7 @@ impl Depths {
         }
     }
 
-    /// A non-empty slot has got one more packet.
+    /// A non-empty slot has gained a packet.
     pub(super) fn grow(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;

@@ -4,7 +4,7 @@ use super::{BuildError, Link};
 use crate::memory::{Memory, Room};
 use crate::{Configurable, Nanos, Packet, Queue, Rng};
 
-/// The parameters of a queue by name, which say what queue they are for and of what it is made.
+/// The parameters of a queue by name. They say which queue they are for and what it is made of.
 pub(crate) trait Build: Copy {
     /// The queue for packets `P` in the storage `M`, with a queue `Q` in each of its classes if it has
     /// classes.
@@ -13,7 +13,7 @@ pub(crate) trait Build: Copy {
     /// The parameters in the form that the queue takes.
     type InForce;
 
-    /// Whether the queue cannot get other parameters, because they are spread over its classes.
+    /// Whether the queue's parameters cannot be changed, because they are spread over its classes.
     const IS_FIXED: bool = false;
 
     /// The parameters in force on a link.
@@ -36,10 +36,10 @@ pub(crate) trait Build: Copy {
 /// The storage, the random numbers and the classes of the queue with the parameters `B`.
 type PartsOf<B, P, Q, M> = <<B as Build>::Queue<P, Q, M> as Configurable<P>>::Parts;
 
-/// What builds the queue of a class.
+/// The function that builds the queue of a class.
 type BuildClass<'a, Q, R> = dyn Fn(Rng, &mut R) -> Result<Q, <R as Room>::Error> + 'a;
 
-/// What is known when a queue is built.
+/// The data available when a queue is built.
 pub(crate) struct BuildContext<'a, Q, R: Room> {
     pub(crate) now: Nanos,
     pub(crate) link: Link,
@@ -54,7 +54,7 @@ pub(crate) struct BuildContext<'a, Q, R: Room> {
 }
 
 impl<Q, R: Room> BuildContext<'_, Q, R> {
-    /// The queue of the next class, with random numbers of its own.
+    /// The queue of the next class, with its own random numbers.
     pub(crate) fn class(&mut self, room: &mut R) -> Result<Q, R::Error> {
         (self.build_class)(Rng::new(self.draws.next_u64()), room)
     }

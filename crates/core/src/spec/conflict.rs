@@ -1,4 +1,4 @@
-//! What is wrong with a value, or with values together.
+//! What is wrong with a value, or with a combination of values.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ pub enum ValueError {
     NotAPowerOfTwo,
     /// Neither on nor off.
     NotASwitch,
-    /// Not a number with up to six places behind the point.
+    /// Not a number with at most six decimal places.
     NotADecimal,
     /// None of the words.
     UnknownWord,
@@ -43,17 +43,17 @@ impl fmt::Display for ValueError {
     }
 }
 
-/// Parameters that do not go together.
+/// Parameters that contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// They make no token bucket.
+    /// They are not valid for a token bucket.
     Tbf(TbfError),
-    /// They make no RED.
+    /// They are not valid for RED.
     Red(RedError),
-    /// A priority is mapped to a band that there is not.
+    /// A priority is mapped to a band that does not exist.
     NoBand,
-    /// A class has a weight of nothing.
+    /// A class has a weight of 0.
     NoWeight,
     /// A class cannot be a queue that has classes itself.
     Nested,

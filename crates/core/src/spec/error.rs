@@ -1,4 +1,4 @@
-//! Why a text names no queue.
+//! Why a text does not name a queue.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -87,7 +87,7 @@ pub enum SpecError {
     Conflict {
         /// The queue.
         queue: &'static str,
-        /// What the contradiction is.
+        /// The contradiction.
         reason: String,
     },
 }

@@ -74,14 +74,14 @@ pub enum Fault<'a> {
     Conflict {
         /// The queue.
         info: &'static QueueInfo,
-        /// What the contradiction is.
+        /// The contradiction.
         reason: Conflict,
     },
 }
 
 impl<'a> Fault<'a> {
-    /// The words at fault, a slice of the text that was read; `None` if something is missing in it or its
-    /// parts contradict each other.
+    /// The words at fault, a slice of the text that was read; `None` if something is missing or its parts
+    /// contradict each other.
     #[must_use]
     pub const fn words(&self) -> Option<&'a str> {
         match *self {

@@ -14,9 +14,9 @@
 //! its end, so a parameter with a new name needs a line there, too; a test names the missing one.)
 //!
 //! To add a queue, add a folder and a line to the list in `queues.rs`. The folder has the queue and
-//! `params.rs`: its parameters, their `Properties`, and `Build`, which says what the queue is made of. With
-//! the `mod` of the folder in `lib.rs` that is all: two files that exist are changed. For C it gets a number,
-//! which never changes again: two files of `capi`, and the header.
+//! `params.rs`: its parameters, their `Properties`, and `Build`, which says what the queue is made of. Then
+//! add the `mod` of the folder to `lib.rs`. No other existing file changes. For C, give the queue a number,
+//! which never changes again: this takes two files of `capi`, and the header.
 
 pub(crate) mod build;
 mod catalogue;
@@ -167,7 +167,7 @@ impl QueueSpec {
         }
     }
 
-    /// What the queue and that of its classes ask of their packets.
+    /// What the queue and the queue of its classes ask about their packets.
     #[must_use]
     pub fn needs(&self) -> Needs {
         let (own, leaf) = (self.params().properties().needs(), self.leaf());
@@ -209,13 +209,13 @@ impl QueueSpec {
         self.params().properties().shaped_rate()
     }
 
-    /// Whether it can hold packets back although the line is idle.
+    /// Whether it can hold packets back while the line is idle.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         self.params().properties().is_shaper() || self.leaf().is_some_and(|leaf| leaf.is_shaper())
     }
 
-    /// Number of packets for which the queue has places on this link; for a queue with classes the sum over
+    /// Number of packets for which the queue has places on this link; for a queue with classes, the sum over
     /// its classes.
     ///
     /// # Errors

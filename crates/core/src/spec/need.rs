@@ -61,7 +61,7 @@ pub enum BuildError {
     Red(RedError),
     /// The classes do not form a tree.
     Htb(HtbError),
-    /// The parts of the tables of `cake` have sizes that do not go together.
+    /// The parts of the tables of `cake` have sizes that do not match.
     Tables,
     /// The tables of `cake` have fewer tins than the parameters need.
     Tins,

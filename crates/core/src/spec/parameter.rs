@@ -47,7 +47,7 @@ impl Parameter {
         matches!(self.default, Default::Required)
     }
 
-    /// Whether `name` is its name or another name of it in tc; upper and lower case are equal.
+    /// Whether `name` is its name or another of its names in tc; case does not matter.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
@@ -135,7 +135,7 @@ pub(crate) const fn time_or_packets(max: u64) -> Kind {
 pub(crate) const fn rate(min: Rate, max: Rate) -> Kind {
     kind(Unit::Rate, Value::Rate(min), Value::Rate(max))
 }
-/// A number with decimal places from 0 on, stored in millionths.
+/// A number with decimal places, at least 0, stored in millionths.
 pub(crate) const fn decimal(max: u64) -> Kind {
     kind(Unit::Decimal, Value::Millionths(0), Value::Millionths(max))
 }
@@ -310,8 +310,8 @@ pub trait Properties: Access {
         self.flows().unwrap_or(0).into()
     }
 
-    /// Number of equal queues of which it consists, at least 1. Where a port has several lanes, each lane has
-    /// one of them.
+    /// Number of equal queues that it consists of, at least 1. If a port has several lanes, each lane has one
+    /// of them.
     fn instances(&self) -> u32 {
         1
     }
@@ -322,41 +322,42 @@ pub trait Properties: Access {
         None
     }
 
-    /// Most memory of the packets queued, bytes, where that is limited by itself.
+    /// Maximum memory of the packets queued, bytes, if it has a limit of its own.
     fn memory_limit(&self) -> Option<u32> {
         None
     }
 
-    /// The rate to which the queue shapes all that passes through it.
+    /// The rate to which the queue shapes all traffic through it.
     fn shaped_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Whether the queue can hold a packet back while it has some.
+    /// Whether the queue can hold back the packets that it has.
     fn is_shaper(&self) -> bool {
         self.shaped_rate().is_some()
     }
 
-    /// What it asks of its packets, without the queue of its classes.
+    /// What it asks about its packets, without the queue of its classes.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// The parameter, a limit in bytes, into which no packet of so many bytes fits.
+    /// The parameter, a limit in bytes, that is too small for a packet of this many bytes.
     fn too_small_for(&self, _frame: u32) -> Option<&'static str> {
         None
     }
 }
 
 /// Declares the parameters of a queue, once for all uses: the struct with a typed field for each, its
-/// `Default`, what reads and writes texts, and the entry in the catalogue with its help. One line each:
+/// `Default`, the code that reads and writes texts, and the entry in the catalogue with its help. One line
+/// each:
 ///
 /// ```text
 /// field ["tc's word"]: type = default,   unit and range, "what it does", "source";
 /// field ["tc's word"]: type => Required, unit and range, "what it does", "source";
 /// ```
 ///
-/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or must be
+/// After `=>` comes a [`Default`] for which the type has no value: such a field is an `Option`, or must be
 /// given.
 macro_rules! params {
     (

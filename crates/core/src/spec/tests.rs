@@ -306,7 +306,7 @@ fn dualpi2_takes_packets_for_its_step_and_gains_from_round_trips() {
     let derived = params("dualpi2,max_rtt=100ms,typical_rtt=15ms,alpha=9");
     assert_eq!((derived.alpha, derived.beta), (150_000, 3_000_000));
     assert_eq!((derived.target, derived.tupdate), (Span::from_millis(15), Span::from_millis(15)));
-    // tc-dualpi2(8): max_rtt is six times typical_rtt where it is not given.
+    // tc-dualpi2(8): max_rtt is six times typical_rtt if it is not given.
     let (one, other) = (params("dualpi2,typical_rtt=10ms"), params("dualpi2,max_rtt=60ms"));
     assert_eq!((one.target, one.alpha, one.beta), (other.target, other.alpha, other.beta));
     for wrong in ["dualpi2,alpha=.5", "dualpi2,beta=1e3", "dualpi2,step_thresh=5", "dualpi2,alpha=1.0000001"]

@@ -1,4 +1,4 @@
-//! The text form of queues, and messages: what needs memory for words.
+//! The text form of queues, and messages: everything that needs memory for words.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,8 +14,8 @@ fn names(info: &QueueInfo) -> Vec<&'static str> {
 }
 
 impl QueueSpec {
-    /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
-    /// the latter; empty if the queue has no such parameter.
+    /// The value of a parameter as text: the given one, otherwise [`Parameter::default_text`]. Empty for the
+    /// queue of the classes if there are no classes.
     #[must_use]
     pub fn text(&self, parameter: &Parameter) -> String {
         if parameter.unit == Unit::Queue {
@@ -24,7 +24,7 @@ impl QueueSpec {
         self.given(parameter).map_or_else(|| parameter.default_text(), |value| value.to_string())
     }
 
-    /// The parameter, a limit in bytes, into which no packet of so many bytes fits, with its value:
+    /// The parameter, a limit in bytes, that is too small for a packet of this many bytes, with its value:
     /// `limit=1000`.
     #[must_use]
     pub fn too_small_for(&self, frame: u32) -> Option<String> {
@@ -37,7 +37,7 @@ impl QueueSpec {
     /// the queue before it.
     ///
     /// # Errors
-    /// The first that [`QueueSpec::from_str`] would give for one of the queues.
+    /// The first error that [`QueueSpec::from_str`] would return for one of the queues.
     pub fn list(text: &str) -> Result<Vec<QueueSpec>, SpecError> {
         let mut specs: Vec<SpecReader> = Vec::new();
         for element in text.split(',') {

@@ -1,11 +1,11 @@
-//! Values of parameters: what there is to read, in which words, and how it is written again.
+//! Values of parameters: their kinds, the words in which they are read, and how they are written.
 
 use core::fmt;
 
 use super::conflict::ValueError;
 use crate::{Bytes, Rate, Span};
 
-/// What a parameter's value is.
+/// The kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A number of packets: `1000`, also `1000p`.
@@ -14,7 +14,7 @@ pub enum Unit {
     Count,
     /// Bytes in tc's words: `1514`, `100k`, `32m` (powers of 1024).
     Bytes,
-    /// Bytes, maybe below zero: `-14`.
+    /// Bytes, possibly below zero: `-14`.
     Signed,
     /// A power of two: `1024`.
     PowerOfTwo,
@@ -34,7 +34,7 @@ pub enum Unit {
     Word(&'static [&'static str]),
     /// Sixteen hexadecimal digits, one for each of 16 things: `1222120011111111`.
     Digits,
-    /// A queue, written as it is by itself. Its own parameters have this one's name and a dot before theirs:
+    /// A queue, written as if on its own. The names of its own parameters follow this one's name and a dot:
     /// `leaf=codel,leaf.target=10ms`.
     Queue,
 }
@@ -65,7 +65,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// A number by which values of one unit are ordered: packets in the place of a time are behind all times.
+    /// A number by which values of one unit are ordered: packets in place of a time come after all times.
     pub(super) const fn order(self) -> i128 {
         match self {
             Value::Number(number) | Value::Millionths(number) | Value::Digits(number) => number as i128,
@@ -80,11 +80,11 @@ impl Value {
 }
 
 const MILLION: u64 = 1_000_000;
-/// The longest time where packets are possible too: three days.
+/// The longest time if packets are possible too: three days.
 const LONGEST_STEP: Span = Span((1 << 48) - 1);
 
 impl Unit {
-    /// What a value of this unit is called in a message.
+    /// The name of a value of this unit in a message.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,14 +132,14 @@ impl Unit {
                 Value::Word(known.ok_or(ValueError::UnknownWord)?)
             }
             Unit::Digits => Value::Digits(digits(text).ok_or(ValueError::NotDigits)?),
-            // Whoever holds the queue reads it.
+            // `SpecReader` reads it.
             Unit::Queue => return Err(ValueError::OutOfRange),
         })
     }
 
-    /// The value that a number in the base unit is: packets, bytes, ns, millionths, bit/s; 0 or 1 for a
-    /// switch; a word by its place; bytes that may be below zero as 32 bits in two's complement. `None`: the
-    /// number is no value.
+    /// The value of a number in the base unit: packets, bytes, ns, millionths, bit/s; 0 or 1 for a switch; a
+    /// word by its place; bytes that may be below zero as 32 bits in two's complement. `None`: the number is
+    /// not a valid value.
     #[must_use]
     #[allow(clippy::cast_possible_wrap)]
     pub fn value(self, number: u64) -> Option<Value> {
@@ -157,8 +157,8 @@ impl Unit {
         })
     }
 
-    /// The number in the base unit that a value is, as [`Unit::value`] takes it; of packets in the place of a
-    /// time their number. `None` for a word that this unit does not have.
+    /// The number of a value in the base unit, as [`Unit::value`] takes it; for packets in place of a time,
+    /// their number. `None` for a word that this unit does not have.
     #[must_use]
     pub fn number(self, value: Value) -> Option<u64> {
         Some(match value {
@@ -262,7 +262,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// `whole` and `parts` millionths, without zeros at the end.
+/// `whole` and `parts` millionths, without trailing zeros.
 fn decimals(f: &mut fmt::Formatter<'_>, whole: u64, mut parts: u64) -> fmt::Result {
     if parts == 0 {
         return write!(f, "{whole}");

@@ -1,8 +1,8 @@
-//! Why parameters make no token bucket.
+//! Why parameters are not valid for a token bucket.
 
 use core::fmt;
 
-/// Why parameters make no token bucket (Linux answers `EINVAL`).
+/// Why parameters are not valid for a token bucket (Linux answers `EINVAL`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
     /// The rate is below one byte per second.

@@ -176,8 +176,8 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
         self.drop_toobig
     }
 
-    /// A packet is longer than the bucket: a super-packet whose segments are not is cut into them
-    /// (`sch_tbf.c:tbf_segment`).
+    /// Handles a packet that is longer than the bucket. A super-packet whose segments are not longer is cut
+    /// into them (`sch_tbf.c:tbf_segment`).
     fn cut_or_drop(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let fits = |gso: &Gso| gso.headers.saturating_add(gso.size) <= self.effective.max_size;
         let segments = observer.details(&packet).gso.filter(fits).map_or(0, |gso| gso.segments);

@@ -39,7 +39,7 @@ params! {
 }
 
 impl Params {
-    /// A bucket without peak rate and framing.
+    /// A bucket without a peak rate or framing.
     #[must_use]
     pub fn new(rate: Rate, burst: u32, limit: u64) -> Params {
         Params { rate, burst, limit, ..Params::default() }
@@ -63,7 +63,7 @@ impl Properties for Params {
         Some(self.rate)
     }
 
-    /// It cuts what is longer than its bucket (`sch_tbf.c:tbf_segment`).
+    /// It cuts packets longer than its bucket (`sch_tbf.c:tbf_segment`).
     fn needs(&self) -> Needs {
         Needs { segments: true, ..Needs::default() }
     }

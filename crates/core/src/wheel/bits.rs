@@ -11,7 +11,7 @@ const LEVELS: usize = 3;
 #[derive(Clone, Debug)]
 pub(super) struct Bits<W> {
     words: W,
-    /// Of each level the first word, and the number of bits.
+    /// For each level: the first word, and the number of bits.
     levels: [(usize, usize); LEVELS],
 }
 

@@ -5,14 +5,15 @@
 //!
 //! The wheel has slots of a fixed width. A packet is put at the tail of the slot of its departure time and
 //! leaves when the time of that slot has come: never early, and less than a slot late. A packet whose
-//! departure time has passed, or that has none, leaves at once. A packet beyond the horizon goes to the last
-//! slot or is dropped. Each operation takes the same few steps, independent of the number of packets and
+//! departure time has passed, or that has none, leaves immediately. A packet beyond the horizon goes to the
+//! last slot or is dropped. Each operation takes the same few steps, independent of the number of packets and
 //! flows. Carousel's feedback to the sender, a completion when the packet leaves, comes from the device
 //! behind the queue.
 //!
 //! # Example
 //!
-//! Ten thousand slots of 100 us hold the packets of the next second. A packet without a time leaves at once.
+//! Ten thousand slots of 100 us hold the packets of the next second. A packet without a time leaves
+//! immediately.
 //!
 //! ```
 //! use goodqueue::spec::QueueParams;
@@ -193,7 +194,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
 impl<P: Packet, M: Memory> Configurable<P> for Wheel<P, M> {
     type Params = Params;
     /// Words for the bits, slots, and places for packets. Slots beyond [`MAX_SLOTS`], or without [`words`],
-    /// are not used. A wheel without slots releases every packet at once.
+    /// are not used. A wheel without slots releases every packet immediately.
     type Parts = (M::Of<u64>, M::Of<List>, M::Of<Slot<P>>);
 
     fn new(_: Nanos, params: Params, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
@@ -223,7 +224,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Wheel<P, M> {
         })
     }
 
-    /// The width of the slots stays.
+    /// The width of the slots does not change.
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
         self.params = Params { granularity: self.params.granularity, ..params };
         self.limit = params.limit.min(self.arena.capacity());

@@ -22,7 +22,7 @@ pub struct AdmissionParams {
     /// A demoted flow gets its priority back when its queue in BE has been empty for this time, 1 ms to 100
     /// s. Default 1 s.
     pub hold: Span,
-    /// Most flows watched at a time, 1 to 65536. Default 1024.
+    /// Maximum number of flows watched at a time, 1 to 65536. Default 1024.
     pub flows: u32,
 }
 
@@ -100,8 +100,8 @@ impl Admission {
     /// queue of BE. Call it before [`TxStack::enqueue`]. If it demotes the flow, it also moves the flow's
     /// queued packets, so the driver must run a round in both categories.
     ///
-    /// Flows are watched in slots by their hash: a flow whose slot has a demoted flow is not watched
-    /// meanwhile.
+    /// Flows are watched in slots by their hash. While a slot has a demoted flow, other flows of that slot
+    /// are not watched.
     pub fn admit<P: Packet>(
         &mut self,
         now: Nanos,

@@ -41,7 +41,7 @@ fn drain(stack: &mut TxStack<Header>, ms: u64, from: TxqId) -> Vec<Header> {
 fn a_flow_that_builds_a_queue_goes_to_best_effort_completely_and_in_order() {
     let mut admission = Admission::new(AdmissionParams::default()).expect("in range");
     let mut stack = stack();
-    // Another flow in VO, whose queue is as long but was empty in between times.
+    // Another flow in VO, which sends one packet just before the first flow is demoted.
     let call = 0x4000_0000;
     for ms in 0..50 {
         assert_eq!(send(&mut admission, &mut stack, ms, 7, 100 + ms as u32), txq(VO), "{ms}");

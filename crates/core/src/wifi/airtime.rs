@@ -99,10 +99,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Performs at once a round in which the driver takes nothing and only the queue at the head comes up:
-    /// [`TxStack::next_txq`] returns it, the driver returns it with `force`, it is at the head again, and the
-    /// round ends. Returns true if that round was performed. Returns false, without any effect, if another
-    /// queue could come up. The result is the same as step by step.
+    /// Performs in one step a round in which the driver takes nothing and only the queue at the head comes
+    /// up: [`TxStack::next_txq`] returns it, the driver returns it with `force`, it is at the head again, and
+    /// the round ends. Returns true if that round was performed. Returns false, without any effect, if
+    /// another queue could come up. The result is the same as step by step.
     pub fn hold_round(&mut self, now: Nanos, ac: Ac, force: bool) -> bool {
         let round = self.schedule.round(ac).wrapping_add(1).max(1);
         let Some(place) = self.schedule.head(ac) else { return false };
@@ -141,7 +141,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         station.account(ac).refill(weight, turns);
     }
 
-    /// Every listed queue has gone to the tail. Performs at once the rounds in which no station that AQL
+    /// Every listed queue has gone to the tail. Performs in one step the rounds in which no station that AQL
     /// allows gets out of debt. A station with several queues on the list gets its weight for each of them in
     /// every round.
     fn skip_rounds(&mut self, ac: Ac) {
@@ -167,10 +167,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// Returns a queue from [`TxStack::next_txq`] or [`TxStack::may_transmit`] to the scheduler, or announces
-    /// a queue. It goes on the list if it has packets, or if `force` says that the driver holds packets of it
-    /// (Linux 6.1 `ieee80211_return_txq`). An empty queue whose station is in debt and was active in the last
-    /// 100 ms stays on the list, so that a station does not lose its debt by going idle. An unknown queue is
-    /// ignored.
+    /// a queue. It goes on the list if it has packets, or if `force` says that the driver holds packets for
+    /// it (Linux 6.1 `ieee80211_return_txq`). An empty queue whose station is in debt and was active in the
+    /// last 100 ms stays on the list, so that a station does not lose its debt by going idle. An unknown
+    /// queue is ignored.
     #[inline]
     pub fn return_txq(&mut self, now: Nanos, txq: TxqId, force: bool) {
         if let Some(place) = self.place(txq) {
@@ -228,8 +228,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// A queue came back empty. From the list of new stations it goes behind the others once, so that a
-    /// station that sends little but often cannot lock them out; otherwise it leaves the lists.
+    /// A queue came back empty. From the list of new stations it goes to the end of the other list once, so
+    /// that a station that sends little but often cannot lock the others out; otherwise it leaves the lists.
     fn end_turns(&mut self, ac: Ac, txq: TxqId, place: u32, taken_from: Listing) {
         self.schedule.nodes[place as usize].taken_from = Listing::Off;
         if taken_from == Listing::New && self.schedule.has_active(ac) {

@@ -1,4 +1,4 @@
-//! Errors of a caller.
+//! Errors of the caller.
 
 use core::fmt;
 

@@ -86,7 +86,7 @@ pub struct FlowState {
     pub packets: u32,
     /// Bytes queued in it.
     pub bytes: u32,
-    /// Bytes that it may still send in this turn; negative when it sent more.
+    /// Bytes that it may still send in this turn; negative if it has sent more.
     pub deficit: i32,
     /// Its control state.
     pub codel: State,

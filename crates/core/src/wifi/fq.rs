@@ -13,8 +13,8 @@ use crate::lists::FlowList;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
-/// Most bytes of a packet that count against its flow's deficit; no frame is longer. It keeps deficits small
-/// and rounds short.
+/// Maximum number of bytes of a packet that count against its flow's deficit; no frame is longer. It keeps
+/// deficits small and rounds short.
 const MOST_CHARGED: u32 = 1 << 20;
 
 /// Limits of the pool.

@@ -2,8 +2,7 @@
 //! its airtime queue limits (AQL). Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
 //!
 //! ```text
-//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq,
-//! return_txq
+//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq, return_txq
 //!              flows, CoDel in each        deficit round robin             may_transmit
 //!                                                                              │
 //!  set_rate ─► estimator ─► airtime in flight (AQL) ◄── tx_completed           ▼
@@ -45,8 +44,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is in no paper
-//!
+//! # Not in the papers
 //!
 //! * There is one pool of flows for the radio. A packet whose flow belongs to another queue at the moment
 //!   goes to the fall-back flow of its own queue. A flow keeps its control state when it changes its queue.
@@ -58,8 +56,8 @@
 //! `ath9k_scheduler` is the order of stations in ath9k's own scheduler, before mac80211 had one (Linux 4.11
 //! to 5.0). `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly"
 //! (Høiland-Jørgensen et al., USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to
-//! mac80211. A newly active station comes before all that were served, for one weight of airtime, and after
-//! that once behind them. In Linux 6.1 every newly scheduled queue goes to the head. `joint_airtime` and
+//! mac80211. A newly active station comes before all that were served, for one weight of airtime, and then
+//! once after them. In Linux 6.1 every newly scheduled queue goes to the head. `joint_airtime` and
 //! `Admission` (feature `alloc`) are not in Linux either and are off by default.
 
 #[cfg(feature = "alloc")]
@@ -108,7 +106,7 @@ use crate::arena::Slot;
 use crate::codel::Law;
 use crate::{Nanos, Observer, Packet};
 
-/// Most stations of a radio.
+/// Maximum number of stations of a radio.
 const MOST_STATIONS: u32 = 1 << 20;
 
 /// The storage of a radio's stack.
@@ -162,8 +160,8 @@ impl Capacity {
     }
 
     /// Bytes that a stack of this capacity allocates: flows, queues, stations and slots for packet
-    /// descriptors of type `P`. The owner has the frames; [`WifiParams::memory_limit`] plus one frame bounds
-    /// their total.
+    /// descriptors of type `P`. The owner keeps the frames; [`WifiParams::memory_limit`] plus one frame
+    /// bounds their total.
     #[must_use]
     #[cfg(feature = "alloc")]
     pub fn storage_bytes<P: Packet>(&self) -> u64 {

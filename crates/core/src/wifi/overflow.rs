@@ -6,7 +6,7 @@ use crate::arena::NIL;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
-/// Most packets that one overflow drops from the fattest flow (Linux 6.1 `fq_flow_drop`).
+/// Maximum number of packets that one overflow drops from the fattest flow (Linux 6.1 `fq_flow_drop`).
 const BATCH: u32 = 32;
 
 impl<P: Packet, M: Memory> Fq<P, M> {
@@ -14,7 +14,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.totals.memory > self.limits.memory as u64
     }
 
-    /// The flow `index` got its first packet: it can now be the fattest.
+    /// The flow `index` has received its first packet: it can now be the fattest.
     #[inline]
     pub(super) fn occupy(&mut self, index: u32) {
         if let Some(word) = self.occupied.get_mut(index as usize / 64).filter(|_| index < self.pool) {

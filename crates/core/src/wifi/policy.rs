@@ -35,7 +35,7 @@ pub struct StationActivity {
     pub is_active: bool,
 }
 
-/// Decides weights. Implement this for a policy of your own.
+/// Decides weights. Implement this for your own policy.
 pub trait Policy {
     /// Calls `set` with the weight, 1 to 65535, of each station whose weight it sets.
     fn weigh(&mut self, now: Nanos, members: &[StationActivity], set: &mut dyn FnMut(StationId, u32));
@@ -83,7 +83,7 @@ struct Group {
     level: Level,
 }
 
-/// Most groups.
+/// Maximum number of groups.
 const MOST_GROUPS: usize = 1024;
 
 /// Why a group is refused.
@@ -310,7 +310,7 @@ pub struct PolicyTimer<T> {
     pub policy: T,
     interval: Span,
     next: Nanos,
-    /// When packets were last seen to wait for a station.
+    /// When packets were last seen waiting for a station.
     seen: Vec<Option<Nanos>>,
     members: Vec<StationActivity>,
 }
@@ -330,8 +330,8 @@ impl<T: Policy> PolicyTimer<T> {
 
     /// Runs the policy if it is due. As in hostapd, a station is active if packets waited for it at a check
     /// in the last 2.5 intervals: airtime alone does not distinguish a station that could use more from one
-    /// with an occasional packet. Checks every place of a station. It allocates only if there are more places
-    /// than ever before.
+    /// with an occasional packet. It checks all slots for stations, and allocates only if there are more of
+    /// them than ever before.
     pub fn poll(&mut self, now: Nanos, stations: &mut impl Stations) {
         if now < self.next {
             return;

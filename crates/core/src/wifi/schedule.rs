@@ -97,7 +97,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
         self.categories[ac as usize].new.head == NIL
     }
 
-    /// Whether a queue waits that is not newly active.
+    /// Whether a queue that is not newly active waits.
     pub(super) const fn has_active(&self, ac: Ac) -> bool {
         self.categories[ac as usize].active.head != NIL
     }

@@ -10,7 +10,7 @@ pub(super) const DEFAULT_WEIGHT: u16 = 256;
 /// The deficit of a new station, independent of its weight, us.
 const FIRST_DEFICIT: i32 = 256;
 
-/// Greatest debt of a station from airtime used in another category, us: the time for which a debt is
+/// Largest debt of a station from airtime used in another category, us: the time for which a debt is
 /// remembered.
 const MOST_DEBT: i32 = 100_000;
 
@@ -63,7 +63,7 @@ impl Account {
         self.deficit = charged.min(self.deficit);
     }
 
-    /// Number of refills until the effective deficit is not negative; 0 if it is not.
+    /// Number of refills until the effective deficit is not negative; 0 if it already is not.
     pub(super) fn refills_needed(&self, weight: u16) -> i64 {
         let debt = -self.effective();
         let weight = i64::from(weight);

@@ -83,7 +83,7 @@ pub struct TxqStats {
     pub tx_packets: u64,
     /// Packets dropped by `CoDel`.
     pub codel_drops: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub codel_drop_len: u64,
     /// Packets marked by `CoDel`.
     pub ecn_marks: u64,
@@ -179,7 +179,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.schedule.head(ac).is_some()
     }
 
-    /// The number of the present round in a category; 0: none.
+    /// The number of the current round in a category; 0: none.
     pub const fn round(&self, ac: Ac) -> u16 {
         self.schedule.round(ac)
     }

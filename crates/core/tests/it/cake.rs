@@ -1,5 +1,5 @@
-//! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
-//! deliver; framing against arithmetic that walks cell by cell.
+//! `cake` keeps the promises of every queue: packets come back exactly once, sums are right, and it says when
+//! it can deliver. Framing is tested against arithmetic that walks cell by cell.
 
 use crate::conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 const LINK: Link = Link::ethernet(Rate(10_000_000));
 
-/// Hosts by the flow hash.
+/// Derives the hosts from the flow hash.
 #[derive(Default)]
 struct Owner {
     seen: Seen,
@@ -109,10 +109,10 @@ proptest! {
                     let packet = queue.dequeue(now, &mut owner);
                     prop_assert_eq!(packet.is_some(), wake == Some(now) && packet.is_some());
                     if wake.is_some_and(|wake| wake > now) {
-                        prop_assert!(packet.is_none(), "before it said so");
+                        prop_assert!(packet.is_none(), "before the announced time");
                     }
                     if wake == Some(now) && !queue.params().ingress {
-                        prop_assert!(packet.is_some(), "it said now");
+                        prop_assert!(packet.is_some(), "announced for now");
                     }
                     packet.iter().for_each(|packet| _ = owner.seen.leaves(packet));
                 }
@@ -121,8 +121,8 @@ proptest! {
         }
     }
 
-    /// Tables of the tins that a mode uses, and of all eight: the same packets leave and are dropped, in the
-    /// same order.
+    /// With tables for only the tins that a mode uses, the same packets leave and are dropped as with tables
+    /// for all eight, in the same order.
     #[test]
     fn tins_that_are_not_used_decide_nothing(
         params in params(),
@@ -164,7 +164,7 @@ proptest! {
         let packet = Header { len, truesize: len, ..Header::default() };
         queue.enqueue(now, packet, &mut Ignore);
         prop_assert_eq!(queue.dequeue(now, &mut Ignore).map(|packet| packet.len()), Some(len));
-        // Byte by byte: 48 to a cell of 53, one more for each 64 begun.
+        // Byte by byte: 48 to a cell of 53, or one more for each 64 begun.
         let mut carried = (i64::from(len) - 14 + i64::from(bytes)).max(i64::from(mpu));
         match framing {
             Framing::None => {}
@@ -195,8 +195,8 @@ fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
     assert_eq!(few.err(), Some(BuildError::Tins));
 }
 
-/// A queue made from `text` after one packet of a flow of its own for each DS byte. Their hashes differ in
-/// high bits, which `fq_codel` takes, and in low ones, which `cake` takes.
+/// A queue made from `text`, with one packet for each DS byte, each of its own flow. Their hashes differ in
+/// high bits, which `fq_codel` uses, and in low ones, which `cake` uses.
 fn with_packets(text: &str, dsfields: &[u8]) -> AnyQueue<Header> {
     let spec: QueueSpec = text.parse().expect("a queue");
     let mut queue = spec.build(Rate(10_000_000), 1514, Nanos(0)).expect("fits");
@@ -224,12 +224,12 @@ fn tins_are_told_in_the_order_of_tc_and_flows_are_new_or_old() {
     assert_eq!(
         queue.waiting_flows().map(|(sparse, bulk)| sparse + bulk),
         Some(6),
-        "in order until its next turn"
+        "a drained flow stays listed until its next turn"
     );
 
     let queue = with_packets("fq_codel", &[0, 0]);
     assert_eq!((queue.waiting_flows(), tins(&queue).len()), (Some((2, 0)), 0));
-    // Those of all classes.
+    // The flows of all classes.
     assert_eq!(with_packets("prio,leaf=fq_codel", &[0, EF]).waiting_flows(), Some((2, 0)));
     assert_eq!(with_packets("pfifo", &[0]).waiting_flows(), None);
     let two = with_packets("cake_mq,queues=2,bandwidth=10mbit,diffserv=besteffort", &[0; 20]);

@@ -1,4 +1,4 @@
-//! The control law's schedule, by hand (RFC 8289 section 3.3: interval / sqrt(count)).
+//! The control law's schedule, computed by hand (RFC 8289 section 3.3: interval / sqrt(count)).
 
 use goodqueue::{AnyQueue, Header, Nanos, Observer, PacketInfo, Queue, QueueSpec, Rate, Reason};
 
@@ -15,8 +15,8 @@ impl Observer<Header> for Drops {
 
 impl PacketInfo<Header> for Drops {}
 
-/// A queue that stays far above the target, asked every 10 us: milliseconds from entering the dropping
-/// state, which is the first drop, to each drop after it.
+/// Keeps a queue far above the target and dequeues every 10 us. Returns the milliseconds from entering the
+/// dropping state, which is the first drop, to each drop after it.
 fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     let spec: QueueSpec = "codel,limit=200000,ecn=off".parse().expect("a queue");
     let mut queue: AnyQueue<Header> = spec.build(Rate(1), 1514, Nanos::ZERO).expect("a queue");
@@ -31,7 +31,7 @@ fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     while drops.0.first().is_none_or(|first| now < first.0 + seconds * 1_000_000_000) {
         asks += 1;
         let held = queue.dequeue(Nanos(now), &mut drops).expect("a packet");
-        // It comes in again as old as it was: the queue does not drain.
+        // It is enqueued again, as if 20 ms ago, so that the queue does not drain.
         queue.enqueue(Nanos(now - 20_000_000), held, &mut Drops::default());
         now += 10_000;
     }
@@ -39,8 +39,8 @@ fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     drops.0.iter().skip(1).map(|at| (at.0 - drops.0[0].0) as f64 / 1e6).collect()
 }
 
-/// 1 / sqrt(count) as Linux has it: one Newton step for each change of count, from the value before. From 1
-/// to 2 it gives 1/2, which is the root of 4; from 16 on it is within 1 %.
+/// 1 / sqrt(count) as in Linux: one Newton step for each change of count, from the previous value. From 1 to
+/// 2 it gives 1/2, which is the value for 4; from 16 on it is within 1 %.
 fn newton(counts: usize) -> Vec<f64> {
     let mut root = 1.0;
     let mut roots = vec![root];
@@ -67,7 +67,7 @@ fn drops_come_after_interval_over_root_of_count() {
 }
 
 /// The law itself: 100, 170.7, 228.4 ... ms; 32 drops in the second after the first, 114 in two, 661 in five.
-/// The one early drop (150 for 170.7 ms) and the low roots until 16 put Linux's a few drops ahead of it.
+/// The one early drop (150 instead of 170.7 ms) and the low roots until 16 put Linux a few drops ahead of it.
 #[test]
 fn linux_is_a_few_drops_ahead_of_the_law() {
     let mut law = Vec::new();

@@ -1,4 +1,4 @@
-//! `htb` by name: the trees of sqm-scripts, driven as a link would.
+//! `htb` by name: the trees of sqm-scripts, driven as by a link.
 
 use goodqueue::{AnyQueue, Header, Ignore, Link, Nanos, Queue, QueueSpec, Rate};
 
@@ -11,7 +11,7 @@ fn build(text: &str) -> AnyQueue<Header> {
     spec.build(Rate(RATE), 1514, Nanos(0)).expect(text)
 }
 
-/// What each of these DSCPs gets while all of them always have packets, Mbit/s over four seconds.
+/// The rate of each of these DSCPs while all of them always have packets, Mbit/s over four seconds.
 fn shares<const N: usize>(text: &str, dscps: [u8; N]) -> [f64; N] {
     let mut queue = build(text);
     let (mut now, mut sent) = (Nanos(0), [0_u64; N]);
@@ -50,7 +50,7 @@ fn simplest_is_one_class() {
     assert_near(shares("htb,rate=6mbit,leaf=codel", [0]), [6.0]);
 }
 
-/// simple.qos: priority borrows first, up to a third; bulk keeps its sixth; best effort has the rest, and
+/// simple.qos: priority borrows first, up to a third; bulk keeps its sixth; best effort gets the rest, and
 /// alone all but 16 kbit/s.
 #[test]
 fn simple_is_three_classes_that_borrow() {
@@ -59,7 +59,7 @@ fn simple_is_three_classes_that_borrow() {
     assert_near(shares(text, [0]), [11.98]);
     assert_near(shares(text, [EF]), [4.0]);
     assert_near(shares(text, [0, CS1]), [10.0, 2.0]);
-    // CS6, and what asks for minimal delay: AF42 among them.
+    // CS6, and codepoints that ask for minimal delay, AF42 among them.
     assert_near(shares(text, [48, 36]), [2.0, 2.0]);
 }
 

@@ -1,4 +1,5 @@
-//! What `first_above_time` that outlives an empty queue does ([`Parity::LinuxStale`]), and what it cannot do.
+//! The effects of a `first_above_time` that outlives an empty queue ([`Parity::LinuxStale`]), and their
+//! limits.
 
 use goodqueue::arena::Slot;
 use goodqueue::codel::{self, Parity, Stamped};
@@ -32,8 +33,8 @@ impl PacketInfo<Header> for Drops {}
 
 const LINK: Link = Link::ethernet(Rate(10_000_000));
 
-/// Beside a standing bulk flow, a sparse flow sends a packet each 40 ms, which leaves 12 ms later, as it does
-/// at 1 Mbit/s behind one full packet. Returns the sparse packets dropped.
+/// Beside a standing bulk flow, a sparse flow sends a packet every 40 ms, which leaves 12 ms later, as it
+/// does at 1 Mbit/s behind one full packet. Returns the sparse packets dropped.
 fn sparse_beside_bulk(parity: Parity) -> Vec<u64> {
     let params = fq_codel::Params { parity, ..fq_codel::Params::default() };
     let parts = (vec![Flow::default(); 4], vec![Slot::default(); 1000]);
@@ -72,8 +73,8 @@ fn stale_state_drops_packets_of_a_sparse_flow() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// The last packet of `codel` leaves no byte behind, which is too small to drop and clears
-    /// `first_above_time`: with one queue there is nothing that could become stale.
+    /// The last packet of `codel` leaves no bytes behind. That is too small to drop and clears
+    /// `first_above_time`: with one queue, nothing can become stale.
     #[test]
     fn codel_alone_has_no_stale_state(steps in prop::collection::vec((0_u64..30, 0_u32..4, 0_u8..5), 1..400)) {
         let new = |parity| {

@@ -29,7 +29,7 @@ const HE_BITS: [[u32; 12]; 4] = [
     [979, 1958, 2937, 3916, 5875, 7833, 8827, 9806, 11764, 13060, 14702, 16329],
 ];
 
-/// Bits per symbol by which Linux scales the group of VHT at 160 MHz; MCS 0 has 234.
+/// Bits per symbol by which Linux scales the VHT group at 160 MHz; MCS 0 has 234.
 const VHT160_SCALE_BITS: u32 = 243;
 
 /// Length of a symbol as a fraction of us: numerator and denominator.
@@ -174,7 +174,7 @@ pub const fn calc_rx_airtime(band: Band, rate: &RateInfo, short_preamble: bool, 
 pub struct Attempt {
     /// The rate.
     pub rate: RateInfo,
-    /// Short preamble, of DSSS/CCK rates.
+    /// Short preamble, for DSSS/CCK rates.
     pub short_preamble: bool,
     /// Number of attempts at this rate.
     pub count: u8,

@@ -48,7 +48,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// The width of `mhz` MHz; `None` for others than 20, 40, 80 and 160.
+    /// The width of `mhz` MHz; `None` for anything but 20, 40, 80 and 160.
     #[must_use]
     pub const fn from_mhz(mhz: u32) -> Option<Width> {
         Some(match mhz {

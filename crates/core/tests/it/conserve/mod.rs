@@ -1,25 +1,27 @@
-//! What went into a queue and what came out of it: the one place where tests and fuzz targets check that a
-//! packet comes back exactly once and that the backlog is the sum of what is inside.
+//! Records the packets that went into a queue and those that came out. This is the one place where tests and
+//! fuzz targets check that a packet comes back exactly once and that the backlog is the sum of what is
+//! inside.
 #![allow(dead_code, unreachable_pub, reason = "each of them uses a part of it")]
 
 use std::collections::BTreeMap;
 
 use goodqueue::{Header, Nanos, Observer, PacketInfo, Queue, Reason, Verdict};
 
-/// The packets inside a queue, by their cookies, which rise with every arrival; and what has left.
+/// The packets inside a queue, by their cookies, which rise with every arrival; and those that have left.
 #[derive(Default)]
 pub struct Seen {
     pub inside: BTreeMap<u64, Header>,
-    /// What was dropped since this was last emptied.
+    /// The packets dropped since this was last emptied.
     pub dropped: Vec<(Header, Reason)>,
     /// How often a packet was marked.
     pub marked: u64,
-    /// Whether the DS byte of a packet may change by a mark alone: `cake` can wash it.
+    /// Whether only a mark may change the DS byte of a packet: `cake` can also wash it.
     pub keeps_dscp: bool,
 }
 
 impl Seen {
-    /// A packet leaves: it was inside, once, and is as it came but for its DS byte. It as it came.
+    /// A packet leaves. Checks that it was inside, once, and is unchanged except for its DS byte. Returns it
+    /// as it arrived.
     pub fn leaves(&mut self, packet: &Header) -> Header {
         let given = self.inside.remove(&packet.cookie).expect("a packet that is inside, once");
         assert_eq!(*packet, Header { dsfield: packet.dsfield, ..given });
@@ -28,7 +30,8 @@ impl Seen {
         given
     }
 
-    /// Whether the verdict on a packet says whether it was dropped, and the backlog what is inside.
+    /// Checks that the verdict on a packet says whether it was dropped, and that the backlog is what is
+    /// inside.
     pub fn check(&self, queue: &impl Queue<Header>, arrived: Option<(&Header, Verdict)>) {
         if let Some((packet, verdict)) = arrived {
             assert_eq!(self.inside.contains_key(&packet.cookie), verdict == Verdict::Enqueued);

@@ -1,5 +1,5 @@
-//! `cake_mq`: the promises; a model of how the instances share the rate; one instance is `cake`; a group of
-//! members decides as all in one queue.
+//! `cake_mq`: the promises of every queue; a model of how the instances share the rate; one instance decides
+//! as `cake` does; a group of members decides as all instances in one queue do.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ impl Subject for CakeMq<Header> {
     const COUNTS_CHANGE: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        // Another mode would move a flow to another place, where its packets could pass each other, as in
+        // Another mode would move a flow to another place, where its packets could overtake each other, as in
         // Linux.
         let Params { diffserv, isolation, .. } = params(0);
         let memory_limit = u32::from(choice) * 7000;
@@ -35,7 +35,7 @@ fn params(choice: u8) -> Params {
     }
 }
 
-/// No packet is dropped or marked: the control law never acts.
+/// Parameters with which no packet is dropped or marked, because the control law never acts.
 fn of_model(rate: u64) -> Params {
     Params {
         bandwidth: Rate(rate * 8),
@@ -75,7 +75,7 @@ fn byte_time(rate: u64, len: u32) -> u64 {
 struct Plain {
     packets: VecDeque<(u64, u32)>,
     opens: u64,
-    /// The clock of the failsafe, which is never ahead of the other one.
+    /// The clock of the failsafe, which never opens before the other one.
     failsafe: u64,
     sent_at: u64,
     looked_at: Option<u64>,
@@ -132,7 +132,8 @@ impl Model {
     }
 }
 
-/// A packet of a flow, 1 s from the start of the clock on.
+/// The kind of a call, the hash and length of its packet, and the time since the call before. The clock
+/// begins at 1 s.
 type Call = (u8, u32, u32, u64);
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -152,7 +153,7 @@ fn drive(queue: &mut impl Queue<Header>, calls: &[Call], dsfield: u8) -> (Vec<(u
         // As a watchdog does.
         while let Some(wake) = queue.next_wake(now).filter(|wake| wake.0 <= end) {
             now = wake;
-            let packet = queue.dequeue(now, &mut Ignore).expect("it said so");
+            let packet = queue.dequeue(now, &mut Ignore).expect("a packet at the announced time");
             sent.push((now.0, packet.cookie));
         }
         now.0 = end;
@@ -169,7 +170,8 @@ proptest! {
 
     #[test]
     fn cake_mq_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), count in 1..5_u64) {
-        // `cake` marks a packet and then drops it, where BLUE wants a drop: it does not count the mark.
+        // If BLUE wants to drop a packet that has just been marked, `cake` drops it and does not count the
+        // mark.
         let without_ecn = |op| match op {
             Op::Enqueue { flow, len, .. } => Op::Enqueue { flow, len, ecn: 0 },
             op => op,

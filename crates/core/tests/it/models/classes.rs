@@ -20,7 +20,7 @@ impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Prio<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        // Of the priorities that packets here have, 0, 2, 4 and 6, the band stays: another one would change
+        // The priorities that packets here have, 0, 2, 4 and 6, keep their band: another one would change
         // their order.
         self.configure(
             now,
@@ -151,9 +151,9 @@ proptest! {
         }
     }
 
-    /// Shreedhar and Varghese, section 3, lemma 1 and theorem 2: while two classes stay backlogged, what they
-    /// have sent for each byte of quantum differs by no more than one quantum and two longest packets; and no
-    /// packet waits while another class's deficit grows without end.
+    /// Shreedhar and Varghese, section 3, lemma 1 and theorem 2: while two classes stay backlogged, the
+    /// amounts that they have sent per byte of quantum differ by no more than one quantum and two longest
+    /// packets; and no packet waits while another class's deficit grows without end.
     #[test]
     fn backlogged_classes_share_in_ratio_of_their_quanta(
         lens in prop::collection::vec(60_u32..1515, 400),
@@ -187,8 +187,8 @@ proptest! {
         }
     }
 
-    /// RED: what the average allows is never dropped, and what is above `max` always is, as a model with
-    /// floating point and no random numbers says.
+    /// RED never drops what the average allows, and always drops above `max`, according to a model with
+    /// floating point and no random numbers.
     #[test]
     fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
         let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");

@@ -1,5 +1,5 @@
-//! `dualpi2`: the promises, and the pseudo-code of RFC 9332 appendix A in floating point, decision for
-//! decision.
+//! `dualpi2`: the promises of every queue, and the pseudo-code of RFC 9332 appendix A in floating point,
+//! decision for decision.
 
 use std::collections::VecDeque;
 
@@ -57,14 +57,14 @@ fn dualpi2(params: Params, now: Nanos) -> DualPi2<Header> {
 /// RFC 9332 appendix A with the choices of the queue's documentation. Times are seconds.
 struct Model {
     params: Params,
-    /// Arrival, packet, whether the step holds for it.
+    /// Arrival, packet, whether the step applies to it.
     halves: [VecDeque<(u64, Header, bool)>; 2],
     p: f64,
     prev: f64,
     next: u64,
     credit: f64,
     draws: Rng,
-    /// Most packets and most memory there were.
+    /// The largest number of packets and the most memory so far.
     records: (u32, u64),
 }
 
@@ -127,7 +127,7 @@ impl Model {
         if overload || packet.dsfield & 3 == 0 { 2 } else { 1 }
     }
 
-    /// Whether it is queued, and whether it is marked.
+    /// Returns whether it is queued, and whether it is marked.
     fn enqueue(&mut self, now: u64, packet: Header) -> (bool, bool) {
         self.update(now);
         let memory: u64 = self.halves.iter().flatten().map(|(_, packet, _)| u64::from(packet.truesize)).sum();
@@ -219,7 +219,7 @@ proptest! {
                     prop_assert_eq!((is_queued, marked == 1), model.enqueue(now, packet));
                     seen.dropped.clear();
                 }
-                // What was not asked for a long time, the queue does not make up for step by step.
+                // After a long time without calls, the queue does not catch up step by step.
                 Op::Advance(span) => now += span % 200_000_000,
                 _ => {
                     let packet = queue.dequeue(Nanos(now), &mut seen);
@@ -257,7 +257,7 @@ fn the_base_probability_is_that_of_the_rfc() {
     assert!((prob - first - second).abs() < 1e-12, "{prob}");
 }
 
-/// RFC 9332 section 4.2.2, tc-dualpi2(8): a tenth of the line is the classic queue's while both have packets.
+/// RFC 9332 section 4.2.2, tc-dualpi2(8): the classic queue gets a tenth of the line while both have packets.
 #[test]
 fn the_classic_queue_gets_a_tenth() {
     let params = Params { alpha: 0, beta: 0, limit: 100, ..Params::default() };
@@ -272,7 +272,7 @@ fn the_classic_queue_gets_a_tenth() {
     assert!(order.iter().filter(|&&cookie| cookie < 50).is_sorted());
 }
 
-/// Counts what is dropped.
+/// Counts the packets that the law drops.
 #[derive(Default)]
 struct Drops(u64);
 
@@ -284,7 +284,7 @@ impl Observer<Header> for Drops {
 
 impl PacketInfo<Header> for Drops {}
 
-/// A flow that heeds nothing sends twice what the line takes for a second (RFC 9332 section 4.2.3).
+/// For a second, an unresponsive flow sends twice what the line takes (RFC 9332 section 4.2.3).
 fn overload(drop_overload: bool, ecn: u8) -> (f64, u64, u64) {
     let params = Params { drop_overload, limit: 10_000, ..Params::default() };
     let parts = (Rng::new(1), vec![Slot::default(); 10_000]);
@@ -308,7 +308,7 @@ fn under_overload_ecn_capable_packets_are_dropped_in_both_queues() {
         assert!((prob - 0.5).abs() < 1e-9, "{prob}");
         assert!(drops == 0 && marks > 1000, "{drops} drops, {marks} marks");
     }
-    // Without ECN, p_C is at most 1/k^2 where the queue may overflow (RFC 9332 appendix A.1, p_Cmax).
+    // Without ECN, p_C is at most 1/k^2 if the queue may overflow (RFC 9332 appendix A.1, p_Cmax).
     let (_, drops, _) = overload(false, 0);
     assert!((2000..3000).contains(&drops), "a quarter of 10000 and the packets dropped: {drops}");
 }

@@ -1,4 +1,4 @@
-//! `fq`: the promises, with times to leave and paces of its own host.
+//! `fq`: the promises of every queue, and the departure times and pacing rates of the sending host.
 
 use goodqueue::fq::{Flow, Node, Params};
 use goodqueue::{
@@ -31,7 +31,7 @@ fn fq(params: Params, flows: usize) -> Fq<Header> {
     Fq::new(Nanos(0), params, LINK, (vec![0; 4], vec![Flow::default(); flows], nodes)).expect("a queue")
 }
 
-/// A host whose packets are to leave at times of their own, by their number.
+/// A host that sets the departure time of each packet, by its number.
 struct Host {
     departures: Vec<u64>,
     rate: Option<u64>,
@@ -59,7 +59,8 @@ proptest! {
         run(fq(Params { limit: 40, maxrate: Some(Rate(4_000_000)), ..Params::default() }, flows), 0, &ops);
     }
 
-    /// With times to leave each packet leaves at its time, of equal ones of a flow the first come.
+    /// A packet with a departure time leaves at that time. Packets of a flow with equal times leave in order
+    /// of arrival.
     #[test]
     fn packets_leave_at_their_times(
         departures in prop::collection::vec(0_u64..2_000_000, 1..120),
@@ -77,7 +78,7 @@ proptest! {
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
             let packet = queue.dequeue(now, &mut host);
-            let packet = packet.ok_or(TestCaseError::fail("no packet at the time of waking"))?;
+            let packet = packet.ok_or(TestCaseError::fail("no packet at the wake time"))?;
             prop_assert_eq!(departures[usize::try_from(packet.cookie).expect("small")], now.0);
             left.push((now.0, packet.cookie));
         }

@@ -1,4 +1,4 @@
-//! The calls, the observer, and what holds for every queue.
+//! The calls, the observer, and the properties of every queue.
 
 use goodqueue::{Header, Ignore, Nanos, Queue, Reason};
 use proptest::prelude::*;
@@ -33,9 +33,9 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
 pub(crate) trait Subject: Queue<Header> + Clone {
     /// Whether packets of different flows keep their order too.
     const IS_FIFO: bool;
-    /// Whether what a change of parameters discards counts as delivered, as in Linux.
+    /// Whether packets discarded by a change of parameters count as delivered, as in Linux.
     const COUNTS_CHANGE: bool = !Self::IS_FIFO;
-    /// Whether what a reset discards does.
+    /// Whether packets discarded by a reset do.
     const COUNTS_RESET: bool = false;
     /// Whether the queue holds packets back.
     const IS_SHAPER: bool = false;
@@ -47,7 +47,7 @@ pub(crate) trait Subject: Queue<Header> + Clone {
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen);
 }
 
-/// What left by the queue's own count.
+/// The packets that left by the queue's own count.
 #[derive(Default)]
 struct Delivered {
     packets: u64,
@@ -78,7 +78,7 @@ fn check_wake<Q: Subject>(queue: &Q, now: Nanos, seen: &Seen) {
     }
 }
 
-/// One dequeue: what left, in order, and whether it was dropped.
+/// Runs one dequeue. Returns the packets that left, in order, and whether each was dropped.
 fn dequeue<Q: Subject>(
     queue: &mut Q,
     now: Nanos,
@@ -103,7 +103,8 @@ fn dequeue<Q: Subject>(
     left
 }
 
-/// Runs the calls and checks what holds for every queue; what left, in order.
+/// Runs the calls and checks the properties of every queue. Returns the packets that left, in order, and
+/// whether each was dropped.
 pub(crate) fn run<Q: Subject>(mut queue: Q, start: u64, ops: &[Op]) -> Vec<(u64, bool)> {
     let (mut now, mut id) = (Nanos(start), 0);
     let mut seen = Seen { keeps_dscp: true, ..Seen::default() };

@@ -17,14 +17,14 @@ impl Subject for Tree {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        // DSCPs that no packet here has: another class would change the order of a flow.
+        // Changes only a DSCP that no packet here has: another class would change the order of a flow.
         let mut map: Map = map(self.classes().len());
         map[63] = map[usize::from(choice)];
         self.configure(now, map, LINK, seen).expect("leaves");
     }
 }
 
-/// A class: its parent among those before it, ns a byte at its rate and at its ceil, prio, quantum.
+/// A class: its parent among those before it, ns per byte at its rate and at its ceil, prio, quantum.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     parent: usize,
@@ -35,7 +35,7 @@ struct Given {
     leaf: u8,
 }
 
-/// Times of a byte that are whole ns, so that the model's are exact.
+/// The times per byte are whole ns, so that the model's times are exact.
 fn given() -> impl Strategy<Value = Given> {
     let pace = || prop::sample::select(vec![100_u64, 250, 500, 1000, 2000, 8000]);
     (0_usize..5, pace(), pace(), 0_u8..4, 500_u32..4000, 0_u8..4).prop_map(
@@ -120,7 +120,7 @@ struct Bucket {
     is_leaf: bool,
     depth: u8,
     prio: u8,
-    /// ns a byte; the most that the bucket holds; what it holds.
+    /// ns per byte; the most that the bucket can hold; what it holds now.
     paces: (i64, i64),
     most: (i64, i64),
     tokens: (i64, i64),
@@ -155,7 +155,7 @@ impl Model {
         if self.0[class].is_leaf { 0 } else { 7 - self.0[class].depth }
     }
 
-    /// What both buckets hold at `now`.
+    /// The tokens of both buckets at `now`.
     fn tokens(&self, class: usize, now: u64) -> (i64, i64) {
         let bucket = &self.0[class];
         let earned = i64::try_from(now - bucket.at).expect("short");
@@ -195,7 +195,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
-    /// Conservation, order, and exact times of waking, with leaves that drop and that hold back.
+    /// Conservation, order, and exact wake times, with leaves that drop packets and leaves that hold them
+    /// back.
     #[test]
     fn htb_keeps_every_promise(
         ops in prop::collection::vec(op(), 1..200),
@@ -206,9 +207,10 @@ proptest! {
         }
     }
 
-    /// Whom the model lets send: who has packets and a lender; of these who has the lender of the lowest
-    /// level, and of these who has the lowest prio. Nobody sends exactly while nobody may. And no leaf passes
-    /// more in any time than its ceil and its bucket allow, or one that is a root more than its rate.
+    /// The model lets a leaf send if it has packets and a lender. Of these leaves, the one whose lender has
+    /// the lowest level goes first, and then the one with the lowest prio. No leaf sends if and only if none
+    /// may. In any time, no leaf passes more than its ceil and its bucket allow; for a leaf that is a root,
+    /// its rate counts instead of its ceil.
     #[test]
     fn htb_sends_what_the_model_lets_it(
         arrivals in prop::collection::vec((0_u64..3_000_000, 0_u8..64, 64_u32..1515), 1..150),
@@ -257,7 +259,7 @@ proptest! {
             for first in 0..own.len() {
                 let mut bytes = 0;
                 for packet in &own[first..] {
-                    // What was sent before this one had tokens, and left none below zero.
+                    // The packets sent before this one had tokens, and did not leave them below zero.
                     let earned = packet.0 - own[first].0 + pace * u64::from(BURST);
                     prop_assert!(bytes * pace <= earned, "class {} from {}", class, own[first].0);
                     bytes += u64::from(packet.2);
@@ -266,8 +268,8 @@ proptest! {
         }
     }
 
-    /// Borrowers of one prio: what they have sent for each byte of quantum differs by a turn and a packet of
-    /// each.
+    /// Borrowers of one prio: the amounts that they have sent per byte of quantum differ by at most a turn
+    /// and a packet of each.
     #[test]
     fn borrowers_share_in_ratio_of_their_quanta(quanta in prop::collection::vec(1000_u32..6000, 2..6)) {
         let root = Class::inner(ClassParams::new(Rate(8_000_000)));
@@ -283,7 +285,8 @@ proptest! {
             let dsfield = u8::try_from(at % quanta.len()).expect("few") << 2;
             queue.enqueue(Nanos(0), Header { len: 1000, dsfield, ..Header::default() }, &mut seen);
         }
-        // Each may send its bucket on its own tokens, and a packet below; after that all is borrowed.
+        // Each may send its bucket on its own tokens, and one packet below zero; everything after that is
+        // borrowed.
         let own = 1600.0 + 1000.0;
         let (mut now, mut sent) = (Nanos(0), vec![0.0; quanta.len()]);
         while sent.iter().all(|&sent| sent < 100_000.0) {

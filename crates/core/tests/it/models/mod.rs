@@ -1,4 +1,4 @@
-//! Random calls to every queue against naive models: nothing is lost or made, order holds within a flow,
+//! Random calls to every queue against naive models: no packet is lost or created, order holds within a flow,
 //! the backlog is the sum of what is inside, and a queue wakes exactly when it says.
 
 mod cake_mq;
@@ -194,14 +194,14 @@ proptest! {
             left[served] -= 1;
             for flow in 0..flows {
                 waited[flow] = if flow == served || left[flow] == 0 { 0 } else { waited[flow] + 1 };
-                // A turn of 1514 bytes is at most two packets of 1000 bytes and more.
+                // A turn of 1514 bytes is at most two packets of at least 1000 bytes.
                 prop_assert!(waited[flow] <= 2 * flows, "flow {} waits for {}", flow, waited[flow]);
             }
         }
         prop_assert!(left.iter().all(|&left| left == 0));
     }
 
-    /// A token bucket never passes more than its depth and what its rate earned.
+    /// A token bucket never passes more than its depth plus what its rate has earned.
     #[test]
     fn tbf_never_passes_more_than_it_earned(
         lens in prop::collection::vec(40_u32..1515, 10..120),
@@ -218,7 +218,7 @@ proptest! {
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
             let packet = queue.dequeue(now, &mut seen);
-            let packet = packet.ok_or(TestCaseError::fail("no packet at the time of waking"))?;
+            let packet = packet.ok_or(TestCaseError::fail("no packet at the wake time"))?;
             sent += u128::from(packet.len);
             packets += 1;
             // In bit-nanoseconds; each packet's time is rounded down by less than 1 ns.

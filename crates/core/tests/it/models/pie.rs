@@ -87,7 +87,7 @@ proptest! {
                     prop_assert_eq!(often.enqueue(now, packet, &mut Ignore), answer);
                 }
                 Op::Advance(span) => {
-                    // Within what is caught up with: a minute.
+                    // Within the time that the queue catches up with: a minute.
                     let span = span % 60_000_000_000;
                     (0..asks).for_each(|ask| often.advance(now + Span(span / asks * ask)));
                     now += Span(span);

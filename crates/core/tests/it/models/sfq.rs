@@ -67,13 +67,13 @@ proptest! {
         run(sfq(params, 4), 0, &ops);
     }
 
-    /// Packets of one quantum: each flow in turn sends one, in the order in which they came; over the limit a
-    /// flow with the most packets loses its last one.
+    /// Packets of one quantum: the flows take turns, and each sends one packet in order of arrival. Over the
+    /// limit, a flow with the most packets loses its last one.
     #[test]
     fn equal_packets_go_round(arrivals in prop::collection::vec(0_u32..6, 1..200), limit in 2_usize..60) {
         let params = Params { limit: u32::try_from(limit).expect("small"), ..Params::default() };
         let mut queue = sfq(params, 6);
-        // Hashes of six buckets.
+        // Hashes for six different buckets.
         let mut hashes: Vec<u32> = Vec::new();
         for hash in 0.. {
             if hashes.iter().all(|&other| queue.bucket(other) != queue.bucket(hash)) {

@@ -1,4 +1,4 @@
-//! `wheel`: the promises, and a sorted list as its model.
+//! `wheel`: the promises of every queue, and a sorted list as its model.
 
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
@@ -24,7 +24,7 @@ fn wheel(params: Params, slots: usize) -> Wheel<Header> {
     Wheel::new(Nanos(0), params, LINK, parts).expect("a queue")
 }
 
-/// A host whose packets are to leave at times of their own, by their number.
+/// A host that sets the departure time of each packet, by its number.
 struct Host {
     departures: Vec<Option<u64>>,
     dropped: Vec<(u64, Reason)>,
@@ -78,7 +78,7 @@ proptest! {
             prop_assert_eq!(verdict == Verdict::Enqueued, fits);
             if fits {
                 let slot = departure.map_or(present, |at| at.div_ceil(GRANULARITY));
-                // What is due waits in the order in which it came to be due.
+                // Packets that are due wait in the order in which they became due.
                 let slot = slot.max(present).min(present + slots as u64 - 1);
                 model.push((slot, id));
                 model.sort_by_key(|&(slot, _)| slot);
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// H2 of the literature: with slots of 10 us a rate is kept to 0.5 %, whatever it is.
+/// H2 of the literature: with slots of 10 us any rate is kept to within 0.5 %.
 #[test]
 fn a_paced_flow_keeps_its_rate() {
     for gap in [1_211, 12_112, 121_120, 777_777] {
@@ -109,7 +109,7 @@ fn a_paced_flow_keeps_its_rate() {
         let (mut now, mut left) = (Nanos(0), Vec::new());
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
-            let packet = queue.dequeue(now, &mut host).expect("a packet at the time of waking");
+            let packet = queue.dequeue(now, &mut host).expect("a packet at the wake time");
             let late = now.0 - (5_000 + packet.cookie * gap);
             assert!(late < 10_000, "never early, and less than a slot late: {late}");
             left.push(packet.cookie);

@@ -31,7 +31,7 @@ fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wake
             port.arrive(now, packet(given, 1514), &mut Ignore);
             given += 1;
         }
-        // The owner wakes up to 40 ms late, in steps that have nothing to do with the packets.
+        // The owner wakes up to 40 ms late, in steps that are unrelated to the packets.
         now += Span(1_000_000 + (left * 7_919_993) % 40_000_000);
     }
     // The first packet began at 1000 ns and the line never stopped.
@@ -55,7 +55,7 @@ fn an_idle_line_begins_at_the_arrival_and_says_when_it_ends() {
     let left = drain(&mut port, Nanos(5_000_000));
     let at = Nanos(1_000_500);
     assert_eq!(left, [Departure { at, started: Nanos(500), completed_at: at, packet: packet(0, 1000) }]);
-    // The line was idle in between: the next packet begins when it comes, not when the line was free.
+    // The line was idle in between: the next packet begins when it arrives, not when the line became free.
     port.arrive(Nanos(9_000_000), packet(1, 1000), &mut Ignore);
     assert_eq!(port.next_wake(), Some(Nanos(10_000_000)));
 }
@@ -80,8 +80,8 @@ fn a_clock_that_goes_backward_is_counted_and_does_no_harm() {
     assert_eq!(ends, [3_000_000, 4_000_000]);
 }
 
-/// Keeps `queue` over a ring full for `seconds` at 100 Mbit/s and returns the largest ring backlog in
-/// packets of the second half.
+/// Keeps `queue` over a ring full for `millis` ms at 100 Mbit/s and returns the largest ring backlog during
+/// the second half, in packets.
 fn ring_level<Q: Queue<Header>>(queue: Q, ring: RingSpec, millis: u64) -> (u32, Port<Header, Q>) {
     let mut port = Port::new(queue, Some(ring), line("100mbit"));
     let (mut cookie, mut level) = (0, 0);

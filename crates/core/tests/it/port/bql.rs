@@ -31,13 +31,13 @@ fn packets_in_report(rate: u64, coalesce: Span) -> u64 {
     coalesce.0 / (u64::from(FULL) * 8 * SECOND / rate) + 1
 }
 
-/// What the limit did.
+/// The history of the limit.
 struct Course {
     /// Every new limit and when it was set.
     limits: Vec<(Nanos, u32)>,
-    /// Reports until the limit was first at least that given to [`course`].
+    /// Number of reports until the limit was first at least the one given to [`course`].
     reports: u32,
-    /// The longest time from queue to the end on the line, after the first tenth of a second.
+    /// The longest time from the queue to the end on the line, after the first tenth of a second.
     longest: Span,
 }
 
@@ -86,7 +86,7 @@ fn ten_megabits_take_two_packets_and_a_gigabit_40_to_128_kilobytes_where_reports
     };
     // 10 Mbit/s: 2 packets, whatever the device does within the 1.2 ms of one.
     assert_eq!([0, 50, 320, 1000].map(|micros| limit(10_000_000, micros)), [3028; 4]);
-    // 1 Gbit/s: 14 to 42 packets a report, of 158 to 504 us.
+    // 1 Gbit/s: 14 to 42 packets per report, of 158 to 504 us.
     assert!(
         [158, 320, 504].map(|micros| limit(SECOND, micros)).iter().all(|l| (40_000..128_001).contains(l))
     );
@@ -137,7 +137,8 @@ fn a_limit_that_is_too_large_falls_no_more_often_than_once_in_a_hold_time() {
     assert!(falls.windows(2).all(|pair| pair[1].since(pair[0]) > Span::from_secs(1)), "{falls:?}");
     let limit_at = |now| limits.iter().rev().find(|&&(at, _)| at <= now).map(|&(_, limit)| limit / FULL);
     assert_eq!(limit_at(Nanos(2 * SECOND)), Some(84));
-    // The least slack of a hold time counts: the one in which the rate fell leaves the limit as it was.
+    // The least slack of a hold time counts, so the hold time in which the rate fell leaves the limit as it
+    // was.
     let fallen = falls.iter().find(|&&at| limit_at(at).is_some_and(|packets| packets < 80)).unwrap();
     assert!(fallen.since(Nanos(2 * SECOND)) <= Span(2 * SECOND + SECOND / 100), "{fallen:?}");
     assert!(limit_at(Nanos(8 * SECOND)).is_some_and(|packets| (9..=10).contains(&packets)), "{limits:?}");
@@ -162,7 +163,7 @@ fn a_full_ring_delays_by_its_length_and_byte_queue_limits_by_what_the_device_nee
         assert!(off <= full + 1 && off > full - 2 * time, "{rate}: {off} ns without");
         let (on, busy_on) = longest(true);
         assert!(on <= (limit + 1) * time + 1 && on > limit * time / 2, "{rate}: {on} ns with");
-        // It costs the line nothing but the time of learning, under a millisecond.
+        // It costs the line only the time of learning, under a millisecond.
         assert!(busy_off - busy_on < 1_000_000 + time, "{rate}: {busy_off} {busy_on}");
     }
 }

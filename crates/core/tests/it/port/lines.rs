@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::support::{FULL, drain, fifo, packet};
 
-/// One nanosecond after the other: the rate that holds in it does `rate` of the work owed, counted in bits
-/// times 10^-9. Returns the end, rounded down, and what is owed then.
+/// Walks nanosecond by nanosecond: in each one, the current rate does `rate` of the work owed, counted in
+/// bits times 10^-9. Returns the end, rounded down, and the work owed then.
 fn integrate(steps: &[(u64, u64)], period: Option<u64>, mut now: u64, mut owed: u128) -> (u64, u128) {
     while owed > 0 {
         let within = period.map_or(now, |period| now % period);
@@ -29,14 +29,14 @@ fn schedule(steps: &[(u64, u64)], period: Option<u64>) -> Result<Schedule, Sched
     }
 }
 
-/// Lengths in ns and rates of up to 8 steps, and whether they repeat.
+/// Up to 7 steps, each with its start in ns and its rate, and the period if they repeat.
 fn steps() -> impl Strategy<Value = (Vec<(u64, u64)>, Option<u64>)> {
     let rate = prop_oneof![2 => Just(0), 5 => 1_000_000_000_u64..400_000_000_001, 1 => Just(8_000_000_000)];
     let list = prop::collection::vec((1_u64..3000, rate), 1..8);
     (list, 1_000_000_000_u64..400_000_000_000, any::<bool>()).prop_map(|(list, sure, repeats)| {
         let mut from = 0;
         let mut steps: Vec<_> = list.iter().map(|&(length, rate)| (from, (from += length, rate).1)).collect();
-        // The last step has a rate, so that every packet ends.
+        // The last step has a rate above zero, so that every packet ends.
         steps.last_mut().expect("at least one step").1 = sure;
         (steps, repeats.then_some(from))
     })
@@ -51,7 +51,7 @@ proptest! {
         let mut line = Line::Schedule(schedule(&steps, period).expect("a schedule"));
         let (mut now, mut carried) = (0, 0);
         for (gap, bytes) in packets {
-            // In a gap the fraction of a nanosecond that the last packet was short of has passed.
+            // During a gap, the fraction of a nanosecond that the last packet was short of has passed.
             let (start, owed) = if gap == 0 { (now, carried) } else { (now + gap, 0) };
             let work = u128::from(bytes) * 8_000_000_000 + owed;
             (now, carried) = integrate(&steps, period, start, work);
@@ -153,18 +153,18 @@ fn a_packet_that_ends_with_a_period_does_not_wait_for_the_next_one() {
     let steps = [(0, 7_000_000), (10_000_000, 3_000_000), (17_000_000, 0)];
     let mut line = Line::Schedule(schedule(&steps, Some(18_000_000)).unwrap());
     assert_eq!(line.begin(Nanos::ZERO, 3 * 11_375), Nanos(2 * 18_000_000 + 17_000_000));
-    assert_eq!(line.begin(Nanos(71_500_000), 0), Nanos(71_500_000), "nothing takes no time");
+    assert_eq!(line.begin(Nanos(71_500_000), 0), Nanos(71_500_000), "zero bytes take no time");
 }
 
 #[test]
 fn a_packet_spans_changes_of_the_rate() {
-    // 1000 bytes: 1 ms at 4 Mbit/s is half of it, 2 ms of standstill, the rest at 8 Mbit/s.
+    // 1000 bytes: half of them in 1 ms at 4 Mbit/s, then 2 ms of standstill, then the rest at 8 Mbit/s.
     let steps = [(0, 4_000_000), (1_000_000, 0), (3_000_000, 8_000_000)];
     let mut line = Line::Schedule(schedule(&steps, None).unwrap());
     assert_eq!(line.begin(Nanos::ZERO, 1000), Nanos(3_500_000));
-    // The last rate holds.
+    // The last rate continues to apply.
     assert_eq!(line.begin(Nanos(9_000_000_000), 1000), Nanos(9_001_000_000));
-    // The end of the first half lies where the standstill begins.
+    // The first half ends where the standstill begins.
     let mut line = Line::Schedule(schedule(&steps, None).unwrap());
     assert_eq!(line.begin(Nanos::ZERO, 500), Nanos(1_000_000));
 }

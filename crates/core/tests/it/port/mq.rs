@@ -1,4 +1,4 @@
-//! Several rings on one line: turns, hashing, and what byte queue limits do of several rings.
+//! Several rings on one line: turns, hashing, and the byte queue limits of several rings.
 
 use goodqueue::{Header, Ignore, Line, MultiPort, Nanos, Queue, Rate, RingSpec, Rng, Serializer, Span};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn a_lanes_flows_use_all_buckets_of_its_fq_codel_and_the_lanes_are_even() {
     let port = MultiPort::new((0..8).map(|_| Greedy::default()).collect(), ring, Line::Unlimited).unwrap();
     let mut rng = Rng::stream(1, 0, "flows");
     let mut lanes = [0_usize; 8];
-    // Of lane 0, by the bucket of 1024 that fq_codel takes.
+    // The flows of lane 0, by the bucket of 1024 that fq_codel uses.
     let mut buckets = vec![0_usize; 1024];
     for _ in 0..FLOWS {
         let hash = u32::try_from(rng.next_u64() >> 32).unwrap();
@@ -59,7 +59,7 @@ fn a_lanes_flows_use_all_buckets_of_its_fq_codel_and_the_lanes_are_even() {
             buckets[(hash >> 22) as usize] += 1;
         }
     }
-    // Binomial, mean 10 000, standard deviation 94: within five of them.
+    // Binomial, mean 10 000, standard deviation 94: within five standard deviations.
     assert!(lanes.iter().all(|&flows| flows.abs_diff(FLOWS / 8) < 470), "{lanes:?}");
     // Poisson with mean 9.8: none of 1024 buckets is expected empty (0.06), and few are (< 3).
     assert!(buckets.iter().filter(|&&flows| flows == 0).count() < 3);
@@ -85,8 +85,8 @@ fn few_flows_over_few_lanes_are_uneven() {
     assert!((5..50).contains(&apart), "{apart}");
 }
 
-/// The sum of the limits of `lanes` rings on 1 Gbit/s with coalescing for `micros`, 0.5 s and 3 s after
-/// all have begun to send; `alone` lets each send alone for 20 ms before.
+/// The sum of the limits of `lanes` rings on 1 Gbit/s with coalescing for `micros`, 0.5 s and 3 s after all
+/// have begun to send; with `alone`, each first sends alone for 20 ms.
 fn sums_of_limits(lanes: usize, micros: u64, alone: bool) -> [u32; 2] {
     let ring = RingSpec { entries: 1024, bql: true, coalesce: Span::from_micros(micros) };
     let line = Line::from(Serializer::new(Rate(SECOND)));
@@ -117,13 +117,14 @@ fn without_coalescing_n_rings_hold_n_times_the_bytes_of_one() {
 
 #[test]
 fn n_rings_that_learnt_alone_hold_n_times_the_bytes_of_one_until_the_hold_time_is_over() {
-    // 27 packets a report for a ring alone; for one of N rings floor(320 / (12.112 * N)) + 1: 14, 7, 4.
+    // 27 packets per report for a ring alone; for one of N rings floor(320 / (12.112 * N)) + 1: 14, 7, 4.
     let sums = [1, 2, 4, 8].map(|lanes| sums_of_limits(lanes, 320, true));
     let one = 2 * 27 * FULL;
     for (lanes, sum) in [1, 2, 4, 8].into_iter().zip(sums) {
         assert_eq!(sum[0], lanes * one, "{lanes} rings");
     }
-    // Afterwards each needs its share alone, rounded up to whole packets: 1 to 1.19 times what one needs.
+    // Afterwards each needs only its share, rounded up to whole packets: together 1 to 1.19 times what one
+    // needs.
     assert_eq!(sums.map(|sum| sum[1]), [27, 2 * 14, 4 * 7, 8 * 4].map(|packets| 2 * packets * FULL));
 }
 

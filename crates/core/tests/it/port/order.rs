@@ -1,5 +1,5 @@
-//! The order of events at one and the same time, completions, and that only arrivals matter: not when the
-//! owner wakes.
+//! The order of events at the same time, completions, and that only arrivals matter, not when the owner
+//! wakes.
 
 use goodqueue::{
     Departure, Header, Ignore, Line, MultiPort, Nanos, Port, Queue, RingSpec, Rng, Span, Verdict,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::support::{Held, drain, fifo, hash_for, line, packet};
 
-/// One packet of 1000 bytes at 8 Mbit/s.
+/// The time of one packet of 1000 bytes at 8 Mbit/s.
 const MILLI: u64 = 1_000_000;
 
 fn ring(entries: u32, coalesce: u64) -> Option<RingSpec> {
@@ -38,7 +38,7 @@ fn a_departure_knows_when_its_descriptor_is_reported() {
     let at_once = [(1, 1), (2, 2), (3, 3)];
     assert_eq!(completions(None, 3), at_once);
     assert_eq!(completions(ring(8, 0), 3), at_once);
-    // Reports 2 ms after the first end since the last one; an end at that very time is in it.
+    // A report comes 2 ms after the first end since the last report; it includes an end at exactly that time.
     let coalesced = [(1, 3), (2, 3), (3, 3), (4, 6), (5, 6), (6, 6), (7, 9)];
     assert_eq!(completions(ring(8, 2 * MILLI), 7), coalesced);
     // With two descriptors the line waits for the report before it goes on.
@@ -83,7 +83,7 @@ fn a_queue_that_holds_packets_back_is_polled_once_at_its_time() {
 
 #[test]
 fn the_line_and_a_report_go_before_a_retry_at_the_same_time() {
-    // The first packet is reported at 5 ms, when the queue lets the second go: it ends at 1 ms and is
+    // The first packet is reported at 5 ms, when the queue releases the second: it ends at 1 ms and is
     // reported 4 ms later, or it ends at 5 ms.
     for (len, coalesce) in [(1000, 4 * MILLI), (5000, 0)] {
         let mut queue = Held::until(5 * MILLI);
@@ -96,8 +96,8 @@ fn the_line_and_a_report_go_before_a_retry_at_the_same_time() {
         assert_eq!(port.next_wake(), Some(Nanos(5 * MILLI)));
         let before = port.queue().stats().overlimits;
         drain(&mut port, Nanos(5 * MILLI));
-        // Line and report ask for the packet and find that there is no other. A retry before them would
-        // have done that, and they would have asked a third time.
+        // The line and the report ask for the packet, and then find that there is no other. A retry before
+        // them would have made these two requests already, and theirs would be a third.
         assert_eq!(port.queue().stats().overlimits - before, 2, "{len}");
         assert!(port.next_wake().is_some());
     }
@@ -113,7 +113,7 @@ fn of_queues_that_let_go_at_the_same_time_the_lowest_number_goes_first() {
         port.arrive(Nanos(0), Header { flow_hash, ..packet(lane as u64, 1000) }, &mut Ignore);
     }
     let left: Vec<_> = std::iter::from_fn(|| port.poll(Nanos(9 * MILLI), &mut Ignore)).collect();
-    // After lane 1 the turn would be at lane 2.
+    // After lane 1 it would be lane 2's turn.
     let order: Vec<_> = left.iter().map(|d| (d.at.0 / MILLI, d.packet.cookie)).collect();
     assert_eq!(order, [(1, 1), (6, 0), (7, 2)]);
 }

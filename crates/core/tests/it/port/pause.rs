@@ -1,11 +1,11 @@
-//! Hardware flow control: IEEE 802.3 annex 31B as the port keeps it.
+//! Hardware flow control: IEEE 802.3 annex 31B as the port implements it.
 
 use goodqueue::{FlowControl, Ignore, Line, MultiPort, Nanos, Port, RingSpec, Span, Watermarks};
 use proptest::prelude::*;
 
 use super::support::{drain, fifo, hash_for, line, packet};
 
-/// One packet of 1000 bytes at 8 Mbit/s.
+/// The time of one packet of 1000 bytes at 8 Mbit/s.
 const MILLI: u64 = 1_000_000;
 
 #[test]
@@ -25,7 +25,7 @@ fn the_packet_on_the_line_ends_and_no_other_begins() {
         drain(&mut port, Nanos(30 * MILLI)).iter().map(|departure| departure.started.0).collect();
     assert_eq!(begun, [20 * MILLI, 21 * MILLI]);
     let stats = port.stats();
-    assert_eq!(stats.paused, Span(20 * MILLI - MILLI / 2), "from the first pause to the first end of it");
+    assert_eq!(stats.paused, Span(20 * MILLI - MILLI / 2), "from the first pause to the first resume");
     assert_eq!((stats.idle_backlogged, stats.busy, stats.busy_periods), (Span::ZERO, Span(3 * MILLI), 2));
 }
 
@@ -100,11 +100,12 @@ fn watermarks_hold_a_fast_line_to_the_rate_of_a_slow_one() {
         most = most.max(slow.backlog().bytes);
     }
     assert_eq!((out, marks.is_paused()), (2000, false));
-    // The packet that passes the mark, and the one that is on the line when the pause comes.
+    // The packet that crosses the mark, and the one that is on the line when the pause comes.
     assert!((30_000..30_000 + 2 * 1514).contains(&most), "{most}");
-    // The slow line was never without a packet after the first had come.
+    // The slow line was never without a packet after the first had arrived.
     assert_eq!((slow.stats().busy_periods, slow.stats().busy), (1, Span(2000 * 121_120)));
-    // All but the fast line's own time and the last emptying (15 000 bytes and two packets) was paused.
+    // The fast line was paused all the time except for its own packets and the last draining (15 000 bytes
+    // and two packets).
     let expected = 2000 * (121_120 - 12_112_u64);
     let paused = fast.stats().paused.0;
     assert!(expected.abs_diff(paused) < 14 * 121_120, "{paused} instead of {expected}");
@@ -119,7 +120,7 @@ proptest! {
         let ring = ring.map(|(entries, bql, coalesce)| RingSpec { entries, bql, coalesce: Span(coalesce) });
         let mut port = Port::new(fifo(300), ring, line("8mbit"));
         let (mut now, mut given, mut out) = (Nanos(1), 0, Vec::new());
-        // Pauses as (start, end), and since when one lasts.
+        // Pauses as (start, end), and the start of a current one.
         let (mut pauses, mut since) = (Vec::new(), None);
         for (gap, call) in calls {
             now += Span(gap);

@@ -1,4 +1,4 @@
-//! What the tests of the port share.
+//! Helpers that the tests of the port share.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ impl Queue<Header> for Greedy {
     }
 }
 
-/// Holds its packets but the first `free` back until a time; counts how often it was asked
+/// Holds back all its packets except the first `free` until a given time; counts how often it was asked
 /// (`overlimits`).
 #[derive(Debug)]
 pub(crate) struct Held {

@@ -1,4 +1,4 @@
-//! The transmit stack of 802.11 against a naive model, and what it must keep whatever is asked of it.
+//! The transmit stack of 802.11 against a naive model, and rules that it must keep whatever the calls.
 
 mod model;
 mod rules;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const STATIONS: u32 = 4;
 const POOL: u32 = 8;
 
-/// A queue: that of a station's TID, or with station 0 the multicast queue.
+/// A queue: that of a station's TID, or for station 0 the multicast queue.
 #[derive(Clone, Copy, Debug)]
 struct Which {
     station: u32,
@@ -118,7 +118,7 @@ fn params(choice: u8) -> WifiParams {
     }
 }
 
-/// Both stacks, and the world as it should be.
+/// Both stacks, and the expected state of the world.
 struct Twins {
     stack: TxStack<Header>,
     model: Model,
@@ -212,7 +212,7 @@ impl Twins {
         }
     }
 
-    /// A round that is made at once, where it can be, is what it is step by step.
+    /// A round that is performed at once, where that is possible, has the same result as step by step.
     fn hold(&mut self, ac: Ac, force: bool) {
         if !self.stack.hold_round(self.now, ac, force) {
             return;
@@ -319,10 +319,10 @@ impl Twins {
             assert!(self.inside.remove(&id).is_some(), "dropped twice");
         }
         let stats = self.stack.radio_stats();
-        assert_eq!(stats.backlog as usize, self.inside.len(), "no packet is lost or made");
+        assert_eq!(stats.backlog as usize, self.inside.len(), "no packet is lost or created");
         assert_eq!((stats.backlog as usize, stats.memory), (self.model.backlog(), self.model.memory()));
         let under_way: u32 = self.under_way.iter().map(|(_, _, estimate)| u32::from(estimate.micros())).sum();
-        assert_eq!(stats.aql_total, under_way, "the total is what is under way");
+        assert_eq!(stats.aql_total, under_way, "the total is what is in flight");
         assert_eq!(stats.aql_total, stats.aql_by_ac.iter().sum::<u32>());
         for ac in Ac::ALL {
             assert!(self.stack.scheduled(ac).eq(self.model.lists[ac.index()].iter().copied()), "{ac:?}");

@@ -1,5 +1,5 @@
-//! The stack in the plainest words: lists are vectors, the fattest flow is searched for, every turn of the
-//! round robin is taken one by one. `CoDel` is left out: the tests set a target that no packet reaches.
+//! The stack in its plainest form: lists are vectors, the fattest flow is searched for, the turns of the
+//! round robin are taken one by one. `CoDel` is left out: the tests set a target that no packet reaches.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -250,7 +250,8 @@ impl Model {
         self.rounds[ac.index()]
     }
 
-    /// Whether the queue's station is in debt, what is under way counted; if so it gets its weight.
+    /// Whether the queue's station is in debt, counting airtime in flight; if so, its deficit grows by its
+    /// weight.
     fn refill(&mut self, txq: TxqId) -> bool {
         let Some(station) = txq.station() else { return false };
         let (station, ac) = (self.stations.get_mut(&station).expect("a station"), txq.ac().index());

@@ -1,4 +1,4 @@
-//! What the stack must keep, by hand.
+//! Rules that the stack must keep, computed by hand.
 
 use goodqueue::arena::Slot;
 use goodqueue::wifi::{
@@ -33,7 +33,7 @@ fn fill(stack: &mut TxStack<Header>, station: u32, packets: u64) {
     }
 }
 
-/// Airtime that each station got when every turn takes `cost` us of it, after `turns` turns.
+/// Airtime that each station has used after `turns` turns, if each of its turns takes `cost` us.
 fn shares(stack: &mut TxStack<Header>, cost: &[u32], turns: u32) -> Vec<u32> {
     let mut used = vec![0; cost.len()];
     for _ in 0..turns {
@@ -87,11 +87,11 @@ fn a_debt_of_half_an_hour_is_paid_in_a_step() {
 #[test]
 fn a_round_is_held_while_the_first_in_line_has_credit_and_no_longer() {
     let mut stack = stack(WifiParams::default(), 2);
-    assert!(!stack.hold_round(NOW, Ac::Be, true), "nobody in line");
+    assert!(!stack.hold_round(NOW, Ac::Be, true), "no queue in line");
     (0..2).for_each(|station| fill(&mut stack, station, 1));
     assert!(stack.hold_round(NOW, Ac::Be, true) && stack.hold_round(NOW, Ac::Be, false));
     let order: Vec<TxqId> = stack.scheduled(Ac::Be).collect();
-    assert_eq!((order, stack.round(Ac::Be)), (vec![be(1), be(0)], 2), "who has just become active is first");
+    assert_eq!((order, stack.round(Ac::Be)), (vec![be(1), be(0)], 2), "the newly active one is first");
     stack.agg_stop_txq(be(1)).expect("a station");
     assert!(!stack.hold_round(NOW, Ac::Be, false), "without a packet that may be sent it goes off the list");
     stack.register_airtime(NOW, StationId(1), Tid::BE, 300, 0);
@@ -120,8 +120,8 @@ fn a_sparse_station_goes_first_if_requested_and_also_in_linux() {
     }
 }
 
-/// ath9k's own scheduler: who becomes active comes in behind those who wait; before them with priority for
-/// new stations and airtime left, and not in debt.
+/// ath9k's own scheduler: a station that becomes active goes behind those that wait. With priority for new
+/// stations it goes before them if it has airtime left, but not if it is in debt.
 #[test]
 fn in_ath9k_s_order_a_station_that_was_inactive_goes_to_the_tail() {
     let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::default() };
@@ -227,7 +227,7 @@ fn ten_thousand_stations() {
         let hash = station.wrapping_mul(2_654_435_761);
         stack.enqueue(NOW, be(station), packet(station.into(), hash), &mut Ignore);
     }
-    // 16 MiB of 2304 bytes each.
+    // 16 MiB in packets of 2304 bytes each.
     assert_eq!(stack.radio_stats().backlog, 7281);
     let mut delivered = 0;
     stack.schedule_start(Ac::Be);
@@ -240,7 +240,7 @@ fn ten_thousand_stations() {
 
 #[test]
 fn the_memory_of_a_small_access_point_is_known() {
-    // 32 MB in all, of which Linux lets 4 MiB hold frames without VHT.
+    // 32 MB in all. Without VHT, Linux lets frames take 4 MiB of them.
     let capacity = Capacity { stations: 32, ..Capacity::default() };
     let own = capacity.storage_bytes::<Header>();
     let frames = u64::from(WifiParams::without_vht().memory_limit);
@@ -283,8 +283,8 @@ fn storage_of_the_caller_is_used_whatever_it_held_and_refused_where_short() {
     }
 }
 
-/// Two stations, one with voice at a deficit of -300 us and one with best effort at +300 us: voice goes
-/// first, and with one account pays from its station's best effort, down to 100 ms.
+/// Two stations, one with voice at a deficit of -300 us and one with best effort at +256 us: voice goes
+/// first. With `joint_airtime` it also pays from its station's best effort, down to a debt of 100 ms.
 #[test]
 fn voice_in_debt_goes_before_best_effort_in_credit() {
     for joint_airtime in [false, true] {
@@ -303,7 +303,7 @@ fn voice_in_debt_goes_before_best_effort_in_credit() {
         assert_eq!(deficit(&stack, 1, Ac::Be), 256);
         stack.schedule_start(Ac::Vo);
         assert_eq!(stack.next_txq(Ac::Vo), Some(TxqId::new(StationId(0), vo)));
-        // Best effort of the one with voice is at the head of the list; with one account it waits.
+        // Best effort of the station with voice is at the head of the list; with `joint_airtime` it waits.
         stack.schedule_start(Ac::Be);
         assert_eq!(stack.next_txq(Ac::Be), Some(be(u32::from(joint_airtime))));
         stack.register_airtime(NOW, StationId(0), vo, 1_000_000, 0);
