@@ -37,7 +37,7 @@ pub enum BuildError {
     TooMany {
         /// `flows`, `nodes`, ...
         what: &'static str,
-        /// What was asked for.
+        /// The number requested.
         given: usize,
         /// The limit.
         most: usize,

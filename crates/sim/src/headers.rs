@@ -1,4 +1,4 @@
-//! What a queue can ask about a frame in addition to its token: its two hosts and its TCP header.
+//! What a queue can learn about a frame beyond its token: its two hosts and its TCP header.
 
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 

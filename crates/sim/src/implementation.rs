@@ -12,8 +12,8 @@ pub(crate) enum Implementation {
     Reference,
 }
 
-/// Where this environment variable is `1`, every simulation of the process uses the plain implementations.
-/// So a whole command, or a whole test suite, can be run with them.
+/// If this environment variable is `1`, every simulation of the process uses the plain implementations. So a
+/// whole command, or a whole test suite, can be run with them.
 const VARIABLE: &str = "GOODQUEUE_REFERENCE";
 
 impl Implementation {

@@ -1,12 +1,12 @@
-//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]. The
-//! TCP of its hosts does what that of Linux 6.1 does, as far as it matters for queues. It needs no clock,
-//! file, socket or thread. The same scenario gives the same events on every machine
+//! A discrete-event simulator of latency under load, in virtual time. Its queues are those of [`goodqueue`].
+//! Its hosts' TCP behaves as Linux 6.1's does, as far as that matters for queues. The simulator needs no
+//! clock, file, socket or thread. The same scenario produces the same events on every machine
 //! ([`Simulation::trace_hash`]).
 //!
 //! # One flow through a queue
 //!
-//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping at the same time, and how long packets wait in
-//! the queue:
+//! One CUBIC flow through CoDel on a 20 Mbit/s line, a ping alongside, and how long packets wait in the
+//! queue:
 //!
 //! ```
 //! use goodqueue::{Nanos, Rate, Span};
@@ -38,16 +38,16 @@
 //!   [`Watch`] and [`Talk`] are what hosts do.
 //! * [`Distribution`] draws sizes of flows and times between them. [`Simulation::transfer`] says when a flow
 //!   with an end began and ended, and with [`After`] a flow waits for another.
-//! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
-//!   [`Simulation::link`] and [`Simulation::flow`] show the present state, and [`Simulation::take_samples`]
-//!   returns what the probes measured.
-//! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the
-//!   802.11 medium.
+//! * [`Distribution`] draws flow sizes and the gaps between flows. [`Simulation::transfer`] returns when a
+//!   finite flow began and ended. [`After`] makes a flow wait for another.
+//! * [`tcp`]: one host's TCP, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
+//!   medium.
 //! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
 //!   [`OwnQueue`].
-//! * The crate's `examples/` show each in a few lines.
+//! * To write your own congestion control, implement [`tcp::cc::CongestionControl`]; for your own queue,
+//!   implement [`OwnQueue`].
 //!
-//! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
+//! Complete tests, with statistics, tables and grades, are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]
 
 mod address;

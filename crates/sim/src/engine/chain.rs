@@ -125,7 +125,7 @@ impl Network {
         self.foresee(link).0
     }
 
-    /// The earliest time at which the next frame can be at the far end of `link`, and its least length. If
+    /// The earliest time at which the next frame can be at the far end of `link`, and its minimum length. If
     /// the link does not fetch, only frames that have left it count.
     fn foresee(&self, link: u32) -> (Nanos, u32) {
         let at = &self.links[link as usize];

@@ -69,7 +69,7 @@ pub struct Window {
     pub rtt_min: Windowed,
     /// The peer's newest timestamp, ms of its clock (Linux `rx_opt.ts_recent`).
     pub ts_recent: u32,
-    /// Timestamp echo of the ACK in hand, ms of the own clock (Linux `rx_opt.rcv_tsecr`).
+    /// Timestamp echo of the ACK in hand, ms of this side's clock (Linux `rx_opt.rcv_tsecr`).
     pub ts_ecr: u32,
     /// Rate at which segments may leave.
     pub sk_pacing_rate: Rate,
@@ -144,8 +144,8 @@ impl Window {
     }
 
     /// One-way delay of the segment that the ACK in hand echoes, ms, plus the difference of the two clocks:
-    /// only its changes mean something (RFC 7323 section 3). The time that the peer held the ACK back is in
-    /// it, the ACK's way is not.
+    /// only its changes mean something (RFC 7323 section 3). It includes the time for which the peer held the
+    /// ACK back, but not the ACK's path.
     #[must_use]
     pub const fn one_way_delay(&self) -> u32 {
         self.ts_recent.wrapping_sub(self.ts_ecr)

@@ -136,7 +136,7 @@ impl OutOfOrder {
         nxt
     }
 
-    /// A held range has come again, with the data in order below it (Linux `tcp_dsack_extend`).
+    /// A held range has arrived again, with the data in order below it (Linux `tcp_dsack_extend`).
     fn extend_dsack(&mut self, (start, end): Range) {
         match &mut self.dsack {
             None => self.dsack = Some((start, end)),

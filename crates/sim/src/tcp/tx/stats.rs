@@ -4,7 +4,7 @@ use super::Tx;
 use super::rate::Rated;
 use goodqueue::{Rate, Span};
 
-/// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
+/// Counters of a sender. Segments have one MSS; a super-packet counts as the segments that it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxStats {
     /// Data segments sent, retransmissions included.
@@ -61,7 +61,7 @@ pub(super) struct Counters {
 }
 
 impl Tx {
-    /// The handshake has reported so many packets with CE.
+    /// The handshake reported this many packets with CE.
     pub(in crate::tcp) fn count_ce(&mut self, packets: u64) {
         self.count.delivered_ce = self.count.delivered_ce.max(packets);
     }

@@ -4,13 +4,13 @@
 use super::super::{RateSample, Window};
 use super::units::{Bw, UNIT};
 
-/// The least number of rounds of an interval. The most is four times as many.
+/// The minimum number of rounds of an interval. The maximum is four times that.
 const INTERVAL_MIN_RTTS: u8 = 4;
 /// Loss, in 1/256 of the segments delivered, from which an interval counts.
 const LOSS_THRESH: u64 = 50;
 /// Two intervals agree if they differ by at most this share, in 1/256 ...
 const BW_RATIO: u64 = UNIT as u64 / 8;
-/// ... or by at most so many bytes per second (4 kbit/s).
+/// ... or by at most this many bytes per second (4 kbit/s).
 const BW_DIFF: u64 = 4_000 / 8;
 /// Rounds of ProbeBW for which the policer's rate is used.
 const MAX_RTTS: u8 = 48;
