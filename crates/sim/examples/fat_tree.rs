@@ -1,5 +1,5 @@
-//! A fat tree of 16 hosts: each sends 1 MB to the host half of the tree away, over one path for all and over
-//! all paths by flow hash (ECMP).
+//! A fat tree of 16 hosts: each sends 1 MB to the host half a tree away, over one path for all and over all
+//! paths by flow hash (ECMP).
 //!
 //! `cargo run --release -p goodqueue-sim --example fat_tree`
 

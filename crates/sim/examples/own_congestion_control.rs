@@ -1,4 +1,4 @@
-//! A user-defined congestion control: TCP Vegas (Brakmo and Peterson, 1995), beside CUBIC.
+//! A user-defined congestion control: TCP Vegas (Brakmo and Peterson, 1995), next to CUBIC.
 //!
 //! `cargo run --release -p goodqueue-sim --example own_congestion_control`
 

@@ -152,8 +152,7 @@ proptest! {
         prop_assert!(all.windows(2).all(|pair| pair[0] <= pair[1]));
         prop_assert!(all[0] >= f64::from(values[0]) && all[9_999] <= f64::from(values[last]));
         let mean = all.iter().sum::<f64>() / 10_000.0;
-        // The middle of each step is exact where the function is linear; at a corner it is off by half a
-        // step.
+        // The middle of a step is exact where the function is linear, and off by half a step at a corner.
         let tolerance = f64::from(values[last]) * shares.len() as f64 / 20_000.0;
         prop_assert!((mean - cdf.mean()).abs() <= tolerance, "{mean} {}", cdf.mean());
     }

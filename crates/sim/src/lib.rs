@@ -44,8 +44,7 @@
 //!   medium.
 //! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
 //!   [`OwnQueue`].
-//! * To write your own congestion control, implement [`tcp::cc::CongestionControl`]; for your own queue,
-//!   implement [`OwnQueue`].
+//! * Your own congestion control implements [`tcp::cc::CongestionControl`], your own queue [`OwnQueue`].
 //!
 //! Complete tests, with statistics, tables and grades, are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]

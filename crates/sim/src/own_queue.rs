@@ -219,8 +219,7 @@ impl Running {
         self.queue.fault().map(|why| format!("{}: {why}", self.held.name))
     }
 
-    /// Like [`Running::new`], at an output of a switch: the switch does not ask when a queue can release a
-    /// packet.
+    /// Like [`Running::new`], at a switch output: the switch does not ask when a queue can release a packet.
     pub(crate) fn at_switch(own: &NamedQueue, draws: Rng) -> Running {
         Running { never_holds_back: true, ..Running::new(own, draws) }
     }

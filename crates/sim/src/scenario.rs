@@ -290,10 +290,9 @@ pub struct After {
     pub pause: Span,
     /// If this flow would be opened at this time or later, it is not opened at all.
     pub until: Span,
-    /// The flow reuses the connection of the other flow, which is kept open, and opens none. Its congestion
-    /// control and DSCP are those of the flow that opened the connection. If the receiver opened it, the
-    /// receiver sends a request of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that
-    /// request.
+    /// The flow reuses the connection of the other flow, and opens none. Its congestion control and DSCP are
+    /// those of the flow that opened the connection. If the receiver opened it, the receiver sends a request
+    /// of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
     ///
     /// Such a flow has the same ends as the other one, which precedes it in the list, and has no stop. At
     /// most one flow follows another in this way.

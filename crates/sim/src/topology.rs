@@ -33,8 +33,7 @@ use crate::tcp::Config;
 pub struct Topology {
     /// Names of all nodes.
     pub nodes: Vec<String>,
-    /// Directed links: for edge `e`, link 2e goes from its first end to its second, and link 2e + 1 goes
-    /// back.
+    /// Directed links: link 2e goes from the first end of edge `e` to the second, and link 2e + 1 back.
     pub links: Vec<Link>,
     /// The nodes that are hosts.
     pub hosts: Vec<NodeId>,

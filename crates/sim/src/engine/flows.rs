@@ -484,9 +484,8 @@ impl Flows {
     /// The application writes a message of `bytes`. Returns where it ends in the stream, in bytes from the
     /// start of the flow.
     ///
-    /// If the application writes without an end, the message is part of those bytes: it comes after what has
-    /// been sent, and after as much as HTTP/2 over a socket with little unsent data keeps ahead of it
-    /// ([`waiting`]).
+    /// If it writes without an end, the message is part of those bytes: it comes after what was sent, and
+    /// after as much as HTTP/2 over a socket with little unsent data keeps ahead of it ([`waiting`]).
     pub(super) fn write_message(
         &mut self,
         agenda: &mut Agenda,

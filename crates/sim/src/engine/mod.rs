@@ -14,8 +14,7 @@
 //!
 //! In the order in which events of the same time are handled (see [`crate::lanes`]):
 //!
-//! 1. ports of links: a line finishes a packet, a ring reports, a shaper releases a packet; by number of
-//!    link;
+//! 1. link ports: a line finishes a packet, a ring reports, a shaper releases a packet; by number of link;
 //! 2. landings: a packet reaches the far end of a link, or the device there is polled; by number of link;
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;

@@ -527,8 +527,7 @@ impl Scoreboard {
         more + self.end_packet(last)
     }
 
-    /// Marks `pos` as the end of a packet, unless SACK has reported that segment. Returns 1 if none ended
-    /// there before.
+    /// A packet ends at `pos`, unless SACK has reported that segment. Returns 1 if none ended there before.
     fn end_packet(&mut self, pos: u32) -> u32 {
         let slot = self.get_mut(pos);
         let is_new = !slot.has(LAST | SACKED);

@@ -36,7 +36,7 @@ fn scenario(queue: &str, cc: CcKind, max_rate: Option<Rate>) -> Scenario {
     }
 }
 
-/// It for 10 s.
+/// Runs it for 10 s.
 fn one_flow(queue: &str, cc: CcKind) -> Found {
     let mut simulation = Simulation::new(&scenario(queue, cc, None)).expect("a scenario");
     let (mut host, mut bottleneck) = (0, 0);

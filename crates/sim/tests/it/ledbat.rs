@@ -1,4 +1,4 @@
-//! What is known of LEDBAT (RFC 6817) beside other congestion control and over AQM.
+//! Known results for LEDBAT (RFC 6817) next to other congestion control and over AQM.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;
@@ -45,8 +45,8 @@ fn run(queue: &str, flows: &[CcKind]) -> Found {
 /// The payload's share of a line: 1448 of 1514 bytes.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
 
-/// RFC 6817 section 2.5: alone it fills the line, and the queue that it adds is its target, 100 ms. Its
-/// clock is one of milliseconds.
+/// RFC 6817 section 2.5: alone it fills the line, and the queue that it adds is its target, 100 ms. Its clock
+/// ticks in milliseconds.
 #[test]
 fn alone_it_holds_its_target() {
     let found = run("pfifo:1000", &[CcKind::Ledbat]);

@@ -1,4 +1,4 @@
-//! Responsiveness over simulated TCP: arithmetic on paths of known delay, and the definition made again from
+//! Responsiveness over simulated TCP: arithmetic on paths of known delay, and the definition recomputed from
 //! the samples.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ const S: u64 = 1_000 * MS;
 const IDLE: u64 = 2 * S;
 
 /// client - router - server, 10 ms each way. Behind the router is a line of this rate and queue in both
-/// directions, or none: in the host that sends, TCP would keep its queue short. And the test in one
-/// direction, with a probe of its own beside it.
+/// directions, or none: in the sending host, TCP would keep its queue short. The test runs in one direction,
+/// with a separate probe beside it.
 fn scenario(line: Option<(u64, &str)>, direction: Direction, tls: Tls, limit: usize) -> Scenario {
     let port = || line.map(|(rate, queue)| PortSpec::new(queue.parse().expect("a queue"), Rate(rate)));
     let settings = Settings { idle: Span(IDLE), limit, most: 4, ..Settings::default() };
@@ -36,7 +36,7 @@ fn scenario(line: Option<(u64, &str)>, direction: Direction, tls: Tls, limit: us
     }
 }
 
-/// What came of it by `until`, with the samples and the trace hash.
+/// Its outcome by `until`, with the samples and the trace hash.
 fn run(scenario: &Scenario, until: u64) -> (Outcome, Vec<Sample>, u64) {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
     // What is due at the end itself comes from `finish_probes`.

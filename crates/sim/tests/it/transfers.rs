@@ -120,7 +120,7 @@ fn a_flow_over_a_kept_connection_takes_its_request_and_its_bytes() {
 
 /// Without a line, so that bytes take no time: each round trip has twice the segments of the one before, from
 /// an initial window of ten on (RFC 6928). A kept connection has its window, until it was idle for longer
-/// than its timeout; then it starts anew (RFC 5681 section 4.1).
+/// than its timeout; then it restarts (RFC 5681 section 4.1).
 #[test]
 fn a_flow_takes_what_slow_start_says() {
     const RTT: u64 = 100 * MS;

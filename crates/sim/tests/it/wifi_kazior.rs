@@ -238,7 +238,7 @@ fn what_firmware_tells_and_takes_by_station() {
     {
         row(&mut made, name, measured[build], &limits, build);
     }
-    // A batch must be told before the limit can shrink, so the queue in the firmware grows with it.
+    // A batch must be reported before the limit can shrink, so the queue in the firmware grows with it.
     assert!(batches[0][2].median * 5.0 < batches[1][2].median, "{batches:?}");
     assert!(batches[1][2].median < batches[3][2].median, "{batches:?}");
     // The limit of a station is a limit of the wait in the firmware: 32 packets of 2.4 ms at most.

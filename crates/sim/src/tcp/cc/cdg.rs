@@ -97,7 +97,7 @@ impl Cdg {
         }
     }
 
-    /// Begins anew (`tcp_cdg_init`).
+    /// Starts over (`tcp_cdg_init`).
     pub(super) fn init(&mut self, w: &Window) {
         *self = Cdg { rtt_seq: w.snd_nxt, shadow_wnd: w.snd_cwnd, ..Cdg::new(self.rng.clone()) };
     }

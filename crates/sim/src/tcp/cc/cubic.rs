@@ -115,7 +115,7 @@ impl Cubic {
         self.hystart.update(w, now, delay, self.delay_min);
     }
 
-    /// After a timeout everything learned about the path is void, the last maximum too.
+    /// After a timeout everything learned about the path is void, including the last maximum.
     pub(super) fn set_state(&mut self, w: &Window, now: Nanos, new: CaState) {
         if new == CaState::Loss {
             self.init(w, now);

@@ -80,8 +80,7 @@ impl Dctcp {
         }
     }
 
-    /// Segments of 250 us, at least one (Prague; RFC 9331 section 4.3, item 7, expects bursts to be no
-    /// longer).
+    /// Segments of 250 us, at least one (Prague; RFC 9331 section 4.3, item 7, expects no longer bursts).
     pub(super) fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         if !self.is_prague || !w.accecn {
             return None;

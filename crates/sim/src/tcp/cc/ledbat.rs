@@ -13,7 +13,7 @@ use goodqueue::Nanos;
 const TARGET: i128 = 100;
 /// Minutes that a base delay is remembered (section 2.5).
 const BASE_HISTORY: usize = 10;
-/// Samples that the current delay is the least of: as many as each round trip should have (section 2.4.2).
+/// Samples whose minimum is the current delay: as many as each round trip should have (section 2.4.2).
 const CURRENT_FILTER: usize = 4;
 /// First and least window, segments (section 2.5).
 const INIT_CWND: u32 = 2;
@@ -37,7 +37,7 @@ pub struct Ledbat {
     /// The last delays and when they came, a ring.
     current_delays: [Option<(Nanos, u32)>; CURRENT_FILTER],
     newest_current: usize,
-    /// The delay that the queue adds, by both, ms.
+    /// The delay that the queue adds, computed from both, ms.
     queuing_delay: u32,
     /// Part of a segment by which the window has grown, 2^-20.
     part: i128,

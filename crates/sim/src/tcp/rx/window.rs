@@ -41,7 +41,7 @@ struct RttEstimate {
     last_ecr: u32,
     /// End of the window whose passing is being timed.
     seq: u64,
-    /// Since when it is timed; none: nothing is being timed.
+    /// When timing began; none: nothing is being timed.
     time: Option<Nanos>,
 }
 

@@ -12,7 +12,7 @@ const MIN_PMTU: [u32; 2] = [552, 1280];
 pub enum Icmp {
     /// The destination is unreachable, with the code of RFC 792, other than 4.
     Unreachable(u8),
-    /// The packet is too big for the path, which takes so many bytes (RFC 1191, RFC 8201).
+    /// The packet is too big for the path, which takes this many bytes (RFC 1191, RFC 8201).
     FragNeeded(u32),
     /// The packet passed too many routers.
     TimeExceeded,

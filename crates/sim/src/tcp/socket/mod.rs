@@ -62,8 +62,7 @@ pub struct Host {
     /// `tcp_fin_timeout`, or `TCP_LINGER2` of the socket: how long a closed socket waits for the peer's FIN;
     /// none: not at all.
     pub fin_timeout: Option<Span>,
-    /// `TCP_DEFER_ACCEPT`: an ACK without data is ignored for this many retransmissions of a SYN-ACK; 0:
-    /// never.
+    /// `TCP_DEFER_ACCEPT`: an empty ACK is ignored for this many retransmissions of a SYN-ACK; 0: never.
     pub defer_accept: u32,
     /// `tcp_syncookies` is 2: no state is kept for a SYN, so that only timestamps bring its options back.
     pub syncookies: bool,

@@ -47,8 +47,7 @@ impl Socket {
         let ts_val = packet.options.timestamps.filter(|_| self.agreed.timestamps).map(|(val, _)| val);
         let mut header = header(packet, self.agreed.scales.map_or(0, |scales| scales.0));
         if ts_val.is_none() {
-            // Without a timestamp, it counts as no older than the newest, and echoes a value that was never
-            // sent.
+            // Without a timestamp, it is as new as the newest, and echoes what was never sent.
             (header.ts_val, header.ts_ecr) = (halves.rx.ts_recent(), clock(now).wrapping_add(1));
         }
         halves.rx.set_srtt(halves.tx.window().srtt);

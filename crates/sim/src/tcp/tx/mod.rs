@@ -341,8 +341,7 @@ impl Tx {
         }
     }
 
-    /// Bytes that the application has written; if it writes without an end, those that the socket has taken
-    /// so far.
+    /// Bytes that the application has written; if endless, those that the socket has taken so far.
     pub(crate) fn written(&self) -> u64 {
         self.write_seq - 1 + if self.is_endless() { 0 } else { self.app_bytes }
     }

@@ -211,8 +211,7 @@ impl Tx {
         Some(segment)
     }
 
-    /// Ends retransmission if the next call would find nothing more to retransmit, or the window full for new
-    /// data too.
+    /// Ends if the next call would find nothing more to retransmit, or the window full for new data too.
     fn end_retransmission(&mut self) {
         let is_full = self.w.packets_in_flight() >= self.w.snd_cwnd && self.is_over_when_full(self.unsent());
         self.burst.is_over |= is_full;

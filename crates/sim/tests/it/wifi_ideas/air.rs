@@ -20,7 +20,7 @@ pub(crate) fn flood(to: DeviceId) -> Stream {
     Stream { from: 0, to, tid: 0, len: 1514, gap: Span::from_micros(80) }
 }
 
-/// A packet of 100 bytes every 10 ms: as a ping.
+/// A packet of 100 bytes every 10 ms: like a ping.
 pub(crate) fn sparse(to: DeviceId) -> Stream {
     Stream { from: 0, to, tid: 0, len: 100, gap: Span::from_millis(10) }
 }
