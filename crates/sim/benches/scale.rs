@@ -116,7 +116,7 @@ fn simulate_tree(until: u64) {
     println!("{hops} {} {goodput} {drops} {hops}", simulation.events());
 }
 
-/// The table of the fat tree. What it costs to build is subtracted.
+/// The table of the fat tree. The cost of building it is subtracted.
 fn count_tree() -> Result<(), String> {
     let (run, instructions) = child(&["--tree".into(), TREE_US.to_string()], "callgrind", "Collected : ")?;
     let (_, built) = child(&["--tree".into(), "0".into()], "callgrind", "Collected : ")?;
@@ -137,7 +137,7 @@ fn count_tree() -> Result<(), String> {
     Ok(())
 }
 
-/// What one run did.
+/// The results of one run.
 #[derive(Debug)]
 struct Count {
     packets: f64,

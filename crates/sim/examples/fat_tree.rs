@@ -36,7 +36,7 @@ fn line(name: &str, ecmp: bool) -> Result<String, Box<dyn Error>> {
     Ok(format!("{name:<10} mean FCT {mean:6.2} ms, longest {last:6.2} ms, over {} links", used.len()))
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     Ok(vec![line("one path", false)?, line("ECMP", true)?])
 }

@@ -57,7 +57,7 @@ fn lines(title: &str, controls: &[CcKind]) -> Result<Vec<String>, Box<dyn Error>
     Ok([head].into_iter().chain(flows).collect())
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     let vegas = CcKind::own("vegas", Vegas { alpha: 2, beta: 4, round_end: 0 });
     let mut all = lines("CUBIC alone", &[CcKind::Cubic])?;

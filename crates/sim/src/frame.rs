@@ -104,7 +104,7 @@ impl Frame {
         (self.segment.sack, self.is_owed) = (truesize, true);
     }
 
-    /// What its sender gets back if [`Frame::is_owed`], bytes.
+    /// Memory that its sender gets back if [`Frame::is_owed`], bytes.
     pub(crate) fn owed(&self) -> u32 {
         self.segment.sack
     }

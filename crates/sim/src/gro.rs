@@ -66,7 +66,7 @@ impl Gro {
         list.push(id);
     }
 
-    /// The poll ends: what is held goes on (Linux `napi_gro_flush`).
+    /// The poll ends: held packets are passed on (Linux `napi_gro_flush`).
     pub(crate) fn flush(&mut self) {
         for list in &mut self.held {
             self.passed.append(list);

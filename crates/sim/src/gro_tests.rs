@@ -1,4 +1,4 @@
-//! What GRO joins, and what it does not.
+//! Which packets GRO joins, and which it does not.
 
 use super::*;
 use crate::frame::Ends;

@@ -61,7 +61,7 @@ impl Frames {
         self.ends.get(frame.place as usize).copied().unwrap_or_default()
     }
 
-    /// What a super-packet is made up of; `None` for an ordinary packet.
+    /// The composition of a super-packet; `None` for an ordinary packet.
     fn gso(&self, frame: &Frame) -> Option<Gso> {
         let (len, size) = (frame.segment.len, self.mss(frame));
         if frame.kind != Kind::Data || len <= size {

@@ -17,7 +17,7 @@ pub(crate) enum Implementation {
 const VARIABLE: &str = "GOODQUEUE_REFERENCE";
 
 impl Implementation {
-    /// What this process uses: [`Implementation::Fast`], unless the environment says otherwise.
+    /// The choice of this process: [`Implementation::Fast`], unless the environment says otherwise.
     pub(crate) fn of_process() -> Implementation {
         static CHOSEN: OnceLock<Implementation> = OnceLock::new();
         *CHOSEN.get_or_init(|| match std::env::var_os(VARIABLE) {

@@ -172,7 +172,7 @@ impl fmt::Display for NamedQueue {
     }
 }
 
-/// What a user-defined queue holds, and its statistics.
+/// The contents of a user-defined queue, and its statistics.
 #[derive(Debug)]
 struct Held {
     name: Arc<str>,

@@ -8,7 +8,7 @@ use crate::scenario::{NodeId, Scenario};
 /// A place on a path: how far a frame has come. The place before the first link identifies the path.
 pub(crate) type Position = u32;
 
-/// What comes after the last link of a path.
+/// Follows the last link of a path.
 pub(crate) const END: u32 = u32::MAX;
 
 /// The links, in order, that packets from one node to another take.

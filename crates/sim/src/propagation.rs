@@ -58,7 +58,7 @@ impl Gather {
     }
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
     /// It is lost.

@@ -1,4 +1,4 @@
-//! What is simulated, as plain data: nodes, links and what the hosts do.
+//! The scenario, as plain data: nodes, links and what the hosts do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -119,7 +119,7 @@ impl Link {
     }
 }
 
-/// What waits in front of a line.
+/// The queueing in front of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // One for each link, and most are of the first kind.
 pub enum Discipline {
@@ -387,7 +387,7 @@ pub struct Probe {
     pub kind: ProbeKind,
     /// Mean time between two requests.
     pub interval: Span,
-    /// Bytes behind the UDP or ICMP header; at least 60 for [`ProbeKind::Irtt`].
+    /// Bytes after the UDP or ICMP header; at least 60 for [`ProbeKind::Irtt`].
     pub payload: u32,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,

@@ -106,7 +106,7 @@ pub struct Switch<P: Packet, Q = AnyQueue<P>> {
     inputs: Vec<Input>,
     outputs: Vec<Output<P>>,
     draws: Rng,
-    /// What is in the queues, without the heads.
+    /// The backlog of the queues, without the heads.
     queued: Backlog,
 }
 
@@ -171,7 +171,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         })
     }
 
-    /// What waits in it. Packets on lines do not count.
+    /// Packets that wait in it. Packets on lines do not count.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.heads.iter().flatten().fold(self.queued, |sum, head| Backlog {

@@ -5,7 +5,7 @@ use goodqueue::{Nanos, Reason};
 use crate::frame::{Frame, Kind};
 use crate::tcp::{Blocks, Segment};
 
-/// What became of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Its host handed it to the first link.

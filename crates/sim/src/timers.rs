@@ -234,7 +234,7 @@ impl Heap {
         self.0[hole] = entry;
     }
 
-    /// Takes the least entry out. The hole goes down to a leaf, since the last entry mostly belongs there,
+    /// Takes the least entry out. The hole goes down to a leaf, since the last entry usually belongs there,
     /// and then rises.
     fn pop(&mut self) -> Option<Entry> {
         let last = self.0.pop()?;

@@ -142,7 +142,7 @@ impl Agenda {
         owner.unwrap_or_else(|| self.owner_of_timer(lane - self.first_timer()))
     }
 
-    /// The first lane behind those of the network. The lanes of timers begin there.
+    /// The first lane after those of the network. The lanes of timers begin there.
     #[allow(clippy::cast_possible_truncation)]
     fn first_timer(&self) -> Lane {
         self.owners.len() as Lane

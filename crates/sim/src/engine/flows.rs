@@ -90,7 +90,7 @@ pub(crate) struct Flow {
     round: u32,
 }
 
-/// What a flow is for.
+/// The role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A flow of the scenario without an end.
@@ -132,7 +132,7 @@ pub(crate) struct Wire {
     lower_headers: u32,
 }
 
-/// What the script does with a flow.
+/// An action of the script on a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Stop(u32),

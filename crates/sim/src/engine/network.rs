@@ -37,7 +37,7 @@ pub(crate) struct Network {
     at_node: VecDeque<FrameId>,
     /// Frames that a host has handed to a link, and their fate there; `None` if they must still be queued.
     pub(super) handed_over: Vec<(FrameId, Option<Fate>)>,
-    /// What receiving devices use while they are polled.
+    /// GRO of the receiving device that is polled.
     pub(super) gro: Gro,
     /// Memory that devices on the air have released, and that the senders have not got back yet.
     pub(super) returned: Vec<Credit>,

@@ -91,13 +91,13 @@ fn take(held: &mut Backlog, packet: &Token) {
 }
 
 impl SwitchNode {
-    /// What waits for an output.
+    /// Packets that wait for an output.
     pub(super) fn backlog(&self, output: usize) -> Backlog {
         let (held, line) = (self.held[output], self.switch.on_line(output));
         Backlog { packets: held.packets - line.packets, bytes: held.bytes - line.bytes }
     }
 
-    /// What is on its line.
+    /// The packet on its line.
     pub(super) fn on_line(&self, output: usize) -> Backlog {
         self.switch.on_line(output)
     }

@@ -1,4 +1,4 @@
-//! What can be read of a simulation between two steps.
+//! The state of a simulation that can be read between two steps.
 
 use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
 use goodqueue_probe::rpm::Outcome;
@@ -43,7 +43,7 @@ pub struct LinkView<'a> {
 }
 
 impl LinkView<'_> {
-    /// What waits in its queues.
+    /// Packets that wait in its queues.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         if let Some((node, output)) = self.port {
@@ -52,7 +52,7 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or_else(Backlog::default, Device::backlog)
     }
 
-    /// What its device rings hold, the packet on the line included.
+    /// Packets in its device rings, the packet on the line included.
     #[must_use]
     pub fn ring_backlog(&self) -> Backlog {
         if let Some((node, output)) = self.port {
@@ -219,7 +219,7 @@ impl Simulation {
         self.hosts.sources.arrivals(index)
     }
 
-    /// Traces flow `index` from now on: what becomes of each of its segments. See [`Simulation::take_trace`].
+    /// Traces flow `index` from now on: what happens to each of its segments. See [`Simulation::take_trace`].
     /// Tracing does not change the simulation.
     pub fn trace_flow(&mut self, index: usize) {
         if index < self.hosts.flows.count() {

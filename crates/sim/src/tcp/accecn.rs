@@ -126,7 +126,7 @@ pub(super) struct AccEcn {
     acked: u32,
 }
 
-/// What an ACK delivered, for [`AccEcn::marked`].
+/// The data that an ACK delivered, for [`AccEcn::marked`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
@@ -484,8 +484,8 @@ pub(super) fn padded(fields: u8, has_sack: bool) -> u32 {
     if has_sack && over <= 2 { len - over } else { len.next_multiple_of(4) }
 }
 
-/// The most counters that fit into `room` bytes beside `blocks` SACK blocks, at least `needed`. For counters
-/// that are needed, SACK blocks are given up one by one, down to two.
+/// The most counters that fit into `room` bytes alongside `blocks` SACK blocks, at least `needed`. For
+/// counters that are needed, SACK blocks are given up one by one, down to two.
 fn fit(room: u32, blocks: u8, needed: u8) -> Option<(u8, u8)> {
     let least = if needed > 0 { blocks.min(2) } else { blocks };
     (least..=blocks).rev().find_map(|kept| {

@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// What a segment remembers for the delivery rate.
+/// A segment's record for the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamps {
     /// Send time of the newest segment delivered when this one was last sent (Linux `tx.first_tx_mstamp`).
@@ -284,7 +284,7 @@ impl Scoreboard {
         self.flight.tail = pos;
     }
 
-    /// Stores what `segs` segments from `pos` on remember for the delivery rate.
+    /// Stores the record of `segs` segments from `pos` on for the delivery rate.
     #[inline(never)]
     fn stamp(&mut self, pos: u32, segs: u32, stamps: Stamps) {
         let size = self.size();
@@ -294,7 +294,7 @@ impl Scoreboard {
         }
     }
 
-    /// What the segment at `pos` remembers for the delivery rate, if that is used.
+    /// The record of the segment at `pos` for the delivery rate, if that is used.
     pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
         self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
@@ -535,7 +535,7 @@ impl Scoreboard {
         u32::from(is_new)
     }
 
-    /// Bytes of the `segs` segments from `pos` on, and whether FIN is behind them.
+    /// Bytes of the `segs` segments from `pos` on, and whether FIN follows them.
     pub(super) fn extent(&self, pos: u32, segs: u32) -> (u32, bool) {
         let slots = || self.places(pos, segs).map(|pos| self.get(pos));
         (slots().map(|slot| u32::from(slot.len)).sum(), slots().any(|slot| slot.has(FIN)))

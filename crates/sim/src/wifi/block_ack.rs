@@ -35,7 +35,7 @@ pub(super) struct Sender {
     next_seq: u16,
     /// Oldest sequence number that is neither acknowledged nor given up.
     start: u16,
-    /// Which of the 256 behind `start` are done.
+    /// Which of the 256 from `start` on are done.
     done: [u64; 4],
     /// MPDUs that failed or were taken from the queue too early, in the order of sequence numbers.
     retry: VecDeque<Mpdu>,

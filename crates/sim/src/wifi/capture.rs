@@ -16,7 +16,7 @@ use super::channel::{Errors, PREAMBLE, decibels, ratio};
 use super::frame::DeviceId;
 use super::radio::Radio;
 
-/// What a captured PPDU meets.
+/// The transmissions that overlap a captured PPDU.
 pub(super) struct Overlap {
     /// Until when others transmit.
     pub(super) until: Nanos,

@@ -57,7 +57,7 @@ pub(super) struct Category {
     /// TIDs that have packets below, in turn.
     pub(super) turn: VecDeque<(PathId, u8)>,
     pub(super) hardware: Hardware,
-    /// Whether the PPDU behind the one on the air may be built, if the driver waits until a set time.
+    /// Whether the PPDU after the one on the air may be built, if the driver waits until a set time.
     pub(super) is_due: bool,
     /// Bytes completed but not yet reported to the limits.
     pub(super) completed_bytes: u32,
@@ -169,15 +169,15 @@ impl Device {
 /// One TID of a path.
 #[derive(Debug, Default)]
 pub(super) struct Tid {
-    /// What waits above the driver, with [`TailDrop`].
+    /// Packets that wait above the driver, with [`TailDrop`].
     pub(super) waiting: VecDeque<Skb>,
-    /// What the driver or the firmware holds without a sequence number yet.
+    /// Packets in the driver or the firmware without a sequence number yet.
     pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Whether it is in the round of its category.
     pub(super) has_turn: bool,
-    /// A frame was given up: the receiver must be told.
+    /// A frame was given up: the receiver must be informed.
     pub(super) needs_bar: bool,
     /// When the receiver gives up its first hole.
     pub(super) reorder_until: Option<Nanos>,
@@ -192,7 +192,7 @@ impl Tid {
     }
 }
 
-/// What a path has used.
+/// The accounts of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathAccount {
     /// Airtime of its exchanges, from the first bit to the end of the answer. Exchanges in which nothing was

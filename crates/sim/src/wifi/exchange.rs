@@ -1,4 +1,4 @@
-//! Exchanges: who transmits, what is received, and what becomes of it.
+//! Exchanges: who transmits, what is received, and what follows.
 
 use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
@@ -26,7 +26,7 @@ const BLOCK_ACK_BYTES: u64 = 32;
 const BAR_BYTES: u64 = 24;
 
 impl Radio {
-    /// The time of a PPDU of `bytes` at `rate`, with the silence behind it.
+    /// The time of a PPDU of `bytes` at `rate`, with the silence after it.
     fn ppdu(&self, rate: &PhyRate, bytes: u64) -> Span {
         let extension = match rate.format() {
             Format::Dsss => Span::ZERO,

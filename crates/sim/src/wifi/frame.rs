@@ -86,7 +86,7 @@ impl Packet for Skb {
     }
 }
 
-/// What the air was used for.
+/// The uses of the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirKind {
     /// RTS and CTS, with the spaces after them; or a CTS-to-self.

@@ -33,7 +33,7 @@ pub struct Ideas {
     pub combine: bool,
 }
 
-/// What a byte queue limit counts.
+/// The scope of a byte queue limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DqlScope {
     /// All packets of an access category in the firmware: a hardware queue.

@@ -1,5 +1,4 @@
-//! What a driver does between the queues and the air, and what the open ideas change there: see
-//! [`super::Ideas`].
+//! The driver between the queues and the air, and what the open ideas change there: see [`super::Ideas`].
 
 use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Reason, Span};
@@ -50,8 +49,8 @@ impl Radio {
         device.categories[ac as usize].hardware.len() < depth
     }
 
-    /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start`
-    /// to `end`.
+    /// When the driver of `edcaf` builds the next PPDU after the one whose data is on the air from `start` to
+    /// `end`.
     pub(super) fn fill_time(&self, edcaf: u32, start: Nanos, end: Nanos) -> Option<Nanos> {
         let device = &self.devices[(edcaf / 4) as usize];
         let ahead = device.ideas.fill_ahead.filter(|_| !device.categories[(edcaf % 4) as usize].is_due)?;

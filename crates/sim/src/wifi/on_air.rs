@@ -1,8 +1,8 @@
-//! What is on the air at present.
+//! The exchange that is on the air.
 
 use goodqueue::{Nanos, Span};
 
-/// What is on the air.
+/// The exchange that is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
     /// Since when the air was free and wanted.

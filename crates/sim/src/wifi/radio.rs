@@ -22,7 +22,7 @@ use super::rates::RateControl;
 use super::spec::{DeviceSpec, HttSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 use crate::sojourn::Sojourn;
 
-/// What is wrong with a radio.
+/// An error in a radio's specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device {device}: {why}")]
 pub struct RadioError {
@@ -540,7 +540,7 @@ impl Radio {
         self.devices.get(usize::from(from))?.stack.as_ref()?.airtime_stats(path.station, ac)
     }
 
-    /// What soft admission of a device has done; `None` if it has none.
+    /// The statistics of a device's soft admission; `None` if it has none.
     #[must_use]
     pub fn admission_stats(&self, device: DeviceId) -> Option<AdmissionStats> {
         Some(self.devices.get(usize::from(device))?.admission.as_ref()?.stats())

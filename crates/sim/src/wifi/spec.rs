@@ -25,11 +25,11 @@ pub struct RadioSpec {
 /// A device.
 #[derive(Clone, Debug)]
 pub struct DeviceSpec {
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// EDCA parameters of the four categories, in the order of [`goodqueue::wifi::Ac::ALL`].
     pub edca: [EdcaParams; 4],
-    /// What is between the stack and the air.
+    /// The driver between the stack and the air.
     pub driver: DriverSpec,
     /// PPDUs with more bytes than this begin with RTS and CTS.
     pub rts_threshold: Option<u32>,
@@ -118,7 +118,7 @@ fn known(ids: &[GroupId], place: Option<usize>) -> Result<Option<GroupId>, Strin
     }
 }
 
-/// What a device is.
+/// The role of a device.
 #[derive(Clone, Debug)]
 pub enum Role {
     /// An access point.
@@ -165,12 +165,12 @@ impl Aggregation {
     pub const HE: Aggregation = Aggregation { bytes: 6_500_631, window: 256 };
 }
 
-/// What is between a host's stack and the air.
+/// The driver between a host's stack and the air.
 #[derive(Clone, Debug)]
 pub struct DriverSpec {
     /// Where packets wait first.
     pub upper: Upper,
-    /// What is queued in the driver and its hardware.
+    /// How packets are queued in the driver and its hardware.
     pub lower: Lower,
     /// Longest PPDU with data.
     pub max_time: Span,
@@ -236,7 +236,7 @@ pub enum Upper {
     },
 }
 
-/// What is queued in a driver and its hardware.
+/// How packets are queued in a driver and its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lower {
     /// ath9k before 2016: packets of a category in FIFOs by station and TID, served in turn, two PPDUs of

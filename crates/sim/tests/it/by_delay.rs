@@ -55,7 +55,7 @@ fn vegas_keeps_two_to_four_packets_in_the_queue() {
     }
 }
 
-/// Its weakness: beside a sender that fills the queue it gets little.
+/// Its weakness: next to a sender that fills the queue it gets little.
 #[test]
 fn vegas_yields_to_cubic() {
     let share = beside(CcKind::Vegas, CcKind::Cubic, "pfifo:100", 50);
@@ -74,7 +74,7 @@ fn cdg_keeps_the_queue_short() {
     assert!(shares[0] + shares[1] > 0.85 && held < 20.0, "{shares:?}, {held}");
 }
 
-/// Sections 3.2 and 3.3: beside Reno, which fills the queue, it stops backing off by delay, and keeps more
+/// Sections 3.2 and 3.3: next to Reno, which fills the queue, it stops backing off by delay, and keeps more
 /// than Vegas does.
 #[test]
 fn cdg_survives_beside_a_sender_that_fills_the_queue() {

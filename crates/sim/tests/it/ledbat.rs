@@ -4,7 +4,7 @@ use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Dumbbell, Flow, Simulation};
 
-/// What flows cause from 30 s to 120 s.
+/// The effects of flows from 30 s to 120 s.
 struct Found {
     /// Share of the line that each flow gets, payload only.
     shares: Vec<f64>,

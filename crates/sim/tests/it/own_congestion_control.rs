@@ -92,7 +92,7 @@ fn a_timer_expires_when_it_said() {
     }
 }
 
-/// Holds a rate and counts what it is told.
+/// Holds a rate and checks the delivery rates that it is given.
 #[derive(Clone, Debug)]
 struct Steady(Rate);
 

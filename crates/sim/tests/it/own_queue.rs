@@ -111,7 +111,7 @@ fn a_queue_that_holds_packets_back_is_polled_in_time_and_its_marks_are_counted()
     assert_eq!(simulation.trace_hash(), run(port(), true).trace_hash(), "the seed decides");
 }
 
-/// What it does wrong.
+/// The rule that it breaks.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     Twice,

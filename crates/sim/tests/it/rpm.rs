@@ -87,7 +87,7 @@ fn trimmed(mut values: Vec<f64>) -> f64 {
     values[..kept].iter().sum::<f64>() / kept as f64
 }
 
-/// What the parts took, ms, of the probes that were complete in `from..to`, from the samples alone.
+/// Times of the parts, ms, of the probes that were complete in `from..to`, from the samples alone.
 fn by_hand(samples: &[Sample], from: i64, to: i64) -> [Vec<f64>; 4] {
     let mut probes: BTreeMap<(bool, u32), (i64, [i64; 4])> = BTreeMap::new();
     for sample in samples {
@@ -108,7 +108,7 @@ fn by_hand(samples: &[Sample], from: i64, to: i64) -> [Vec<f64>; 4] {
     parts
 }
 
-/// The round trips of the probe beside the test in `from..to`, ms: what the queue made of them.
+/// The round trips of the probe beside the test in `from..to`, ms, queueing included.
 fn beside(samples: &[Sample], from: i64, to: i64) -> Vec<f64> {
     let of = |sample: &Sample| match *sample {
         Sample::Echo { probe: 0, sent, rtt, .. } if (from..to).contains(&(sent + rtt)) => Some(rtt as f64),
@@ -134,8 +134,8 @@ fn loaded(queue: &str, direction: Direction) -> (f64, Outcome, f64, [f64; 4]) {
     (rpm, outcome, trimmed(beside(&samples, from, to)), parts)
 }
 
-/// A queue of 200 packets on 20 Mbit/s holds 121 ms. What the probe beside the test sees of it is what each
-/// round trip of a foreign probe sees.
+/// A queue of 200 packets on 20 Mbit/s holds 121 ms. The probe beside the test sees the same delay as each
+/// round trip of a foreign probe.
 #[test]
 fn in_a_fifo_the_figure_is_that_of_its_delay() {
     for direction in Direction::BOTH {

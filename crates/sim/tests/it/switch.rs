@@ -8,7 +8,7 @@ const SLOTS: u64 = 20_000;
 /// Time of a packet on a line.
 const SLOT: u64 = 10_000;
 
-/// A switch with so many inputs and outputs. The lowest byte of a packet's cookie is its output; the higher
+/// A switch with as many inputs as outputs. The lowest byte of a packet's cookie is its output; the higher
 /// bytes are the slot in which it arrived.
 struct Bench {
     switch: Switch<Header>,

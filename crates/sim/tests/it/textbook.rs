@@ -74,7 +74,7 @@ fn one_reno_flow_without_a_queue_uses_three_quarters() {
     assert!((utilisation - reno_share(0.0)).abs() <= 0.03, "{utilisation}");
 }
 
-/// What scalable flows cause.
+/// The effects of scalable flows.
 struct Scalable {
     /// Share of the line that is used.
     utilisation: f64,

@@ -37,7 +37,7 @@ fn one_flow_takes_its_handshake_and_its_bytes() {
     let start = Span(3 * MS);
     let alone = |flow: Flow| simulate(&[Flow { start, ..flow }]).transfer(0);
     let took = |transfer: Transfer| transfer.ended.expect("an end").since(transfer.began.expect("a start")).0;
-    // The sender opens: SYN, SYN-ACK, and then the ACK with ten segments (the initial window) behind it.
+    // The sender opens: SYN, SYN-ACK, and then the ACK with ten segments (the initial window) after it.
     let up = alone(upload(10 * 1448));
     assert_eq!(up.began, Some(Nanos(3 * MS)));
     assert_eq!(took(up), 30 * MS + 2 * SYN + ACK + 10 * FRAME);
@@ -98,9 +98,9 @@ fn a_flow_over_a_kept_connection_takes_its_request_and_its_bytes() {
         all_took(&simulation, &flows),
         [
             40 * MS + 2 * SYN + ACK + 10 * FRAME,
-            // The answer is behind the ACK of the request.
+            // The answer follows the ACK of the request.
             20 * MS + REQUEST + ACK + 10 * FRAME,
-            // And without a pause the request is behind the ACK of the answer before it.
+            // Without a pause the request follows the ACK of the answer before it.
             20 * MS + ACK + REQUEST + ACK + FRAME,
         ]
     );
@@ -137,7 +137,7 @@ fn a_flow_takes_what_slow_start_says() {
     for (count, round_trips) in [(1, 2), (10, 2), (11, 3), (30, 3), (31, 4), (70, 4), (71, 5), (150, 5)] {
         assert_eq!(run(&[segments(count)]), [round_trips * RTT], "{count}");
     }
-    // The window is 80 behind 70 segments. One round trip is enough for 80, and for 81 it is not.
+    // The window is 80 after 70 segments. One round trip is enough for 80, and for 81 it is not.
     assert_eq!(run(&[segments(70), kept(0, 0, segments(80))])[1], RTT);
     assert_eq!(run(&[segments(70), kept(0, 0, segments(81))])[1], 2 * RTT);
     // After 20 s it is ten again: 10, 20 and 40 segments.

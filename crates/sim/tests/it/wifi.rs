@@ -67,7 +67,7 @@ fn flood(to: usize) -> Source {
     }
 }
 
-/// What a station gets.
+/// The result for a station.
 #[derive(Clone, Copy, Debug)]
 struct Got {
     /// Share of the airtime of all stations, down and up together.

@@ -43,8 +43,8 @@ impl Case {
         self.rate.parse().expect("a rate")
     }
 
-    /// Our throughput of IP packets, Mbit/s. 38 bytes of MPDU are more than the packet's with our headers;
-    /// packets are as much shorter as the source's headers are.
+    /// Our throughput of IP packets, Mbit/s. With our headers an MPDU is 38 bytes longer than its packet;
+    /// packets are shortened by the difference to the source's headers.
     fn ours(&self) -> f64 {
         let driver = DriverSpec {
             max_frames: self.mpdus,

@@ -97,8 +97,8 @@ impl Ledbat {
         let cwnd = i128::from(w.snd_cwnd.max(1)) * ONE + self.part;
         let off_target = TARGET - i128::from(self.queuing_delay);
         let grown = cwnd + off_target * i128::from(acked) * ONE * ONE / (TARGET * cwnd);
-        // `max_allowed_cwnd` (section 2.4.2). What was in flight is the most of the last round trip (section
-        // 2.5). A sender that only gathers segments for a super-packet counts as one that filled its window.
+        // `max_allowed_cwnd` (section 2.4.2). The flight is the maximum of the last round trip (section 2.5).
+        // A sender that only gathers segments for a super-packet counts as one that filled its window.
         let filled = if w.is_cwnd_limited { w.snd_cwnd } else { w.max_packets_out };
         let flight = w.packets_in_flight().saturating_add(acked).max(filled);
         let allowed = i128::from(flight.saturating_add(ALLOWED_INCREASE)) * ONE;

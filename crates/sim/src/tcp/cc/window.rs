@@ -1,4 +1,4 @@
-//! What congestion control sees and sets of a connection. The names are Linux's (`struct tcp_sock`,
+//! The part of a connection that congestion control sees and sets. The names are Linux's (`struct tcp_sock`,
 //! `struct rate_sample`).
 
 use super::Windowed;
@@ -12,7 +12,7 @@ pub enum CaState {
     /// Nothing special.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs have come, nothing is marked lost.
+    /// Duplicate ACKs or SACKs have arrived, nothing is marked lost.
     Disorder,
     /// The window is being reduced for ECN.
     Cwr,

@@ -80,7 +80,7 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// An empty one, kept for the next gap.
     spare: Option<Box<OutOfOrder>>,
-    /// What the application has not read; none: it reads at once.
+    /// Data that the application has not read; none: it reads at once.
     unread: Option<Box<Unread>>,
     /// See [`Rx::take_every_step`].
     every_step: bool,

@@ -111,7 +111,7 @@ impl OutOfOrder {
         self.count = kept;
     }
 
-    /// Everything up to `rcv_nxt` is in order. Returns the new `rcv_nxt`, behind the data that followed it.
+    /// Everything up to `rcv_nxt` is in order. Returns the new `rcv_nxt`, after the data that followed it.
     pub(super) fn advance(&mut self, rcv_nxt: u64) -> u64 {
         let mut nxt = rcv_nxt;
         while let Some(&(start, end)) = self.ranges.front() {

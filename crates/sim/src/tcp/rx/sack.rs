@@ -1,4 +1,4 @@
-//! What the receiver does with data out of order, and what it reports.
+//! How the receiver handles and reports data out of order.
 
 use super::Rx;
 use super::ofo::OutOfOrder;

@@ -13,7 +13,7 @@ const HEADERS: u32 = 66;
 /// Bytes of a page of memory.
 const PAGE: u32 = 4096;
 
-/// What the application has not read.
+/// Data that the application has not read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
     /// The next byte to be read (Linux `copied_seq`).

@@ -54,7 +54,7 @@ pub(super) struct ReceiveWindow {
     pub(super) clamp: u32,
     /// The most that is offered at present.
     rcv_ssthresh: u32,
-    /// What was offered last, from `rcv_wup`.
+    /// The window that was offered last, from `rcv_wup`.
     pub(super) rcv_wnd: u32,
     /// `rcv_nxt` of the last ACK sent.
     pub(super) rcv_wup: u64,

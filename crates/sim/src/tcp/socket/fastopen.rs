@@ -51,7 +51,7 @@ pub struct FastOpenHost {
     pub cookie: Cookie,
 }
 
-/// What a SYN-ACK has said about Fast Open, for the next connection to the same peer.
+/// The answer of a SYN-ACK about Fast Open, for the next connection to the same peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The peer's cookie.

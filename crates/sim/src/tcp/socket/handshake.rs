@@ -246,7 +246,7 @@ impl Socket {
     }
 
     /// The round-trip time of the handshake: not after a retransmission (Karn, RFC 6298 section 3), unless
-    /// timestamps tell which one was answered.
+    /// timestamps show which one was answered.
     fn handshake_rtt(&self, now: Nanos, packet: &Packet) -> Option<Span> {
         if self.handshake.retries == 0 {
             return Some(now.since(self.handshake.first_sent));

@@ -176,7 +176,7 @@ pub enum SocketError {
     Protocol,
 }
 
-/// What `TCP_INFO` says about a socket.
+/// What `TCP_INFO` reports about a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// State of the connection.
@@ -371,7 +371,7 @@ pub struct Socket {
     granting: Option<Cookie>,
     /// The end of data on the SYN that was not accepted.
     resent_syn: u64,
-    /// What was written before the handshake was complete.
+    /// Data written before the handshake was complete.
     early: Vec<(Vec<u64>, Sending)>,
     /// Segments that a write sent before it was done.
     ready: VecDeque<Packet>,
@@ -401,7 +401,7 @@ pub struct Socket {
     is_held: bool,
     /// Packets in the host's queue, if that paces: when each leaves, and its memory.
     queued: VecDeque<(Nanos, u32)>,
-    /// What is left of a super-packet that the device does not accept.
+    /// The rest of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
 }
 
@@ -541,8 +541,7 @@ impl Socket {
         }
     }
 
-    /// The application closes the socket. What it has not read is lost, and a reset says so (RFC 2525
-    /// section 2.17).
+    /// The application closes the socket. Unread data is lost, and a reset says so (RFC 2525 section 2.17).
     pub fn close(&mut self, now: Nanos) {
         self.is_orphan = true;
         match self.state {
@@ -669,7 +668,7 @@ impl Socket {
         self.halves.as_ref().map(|halves| halves.tx.window())
     }
 
-    /// What `TCP_INFO` says.
+    /// What `TCP_INFO` reports.
     #[must_use]
     pub fn info(&self, now: Nanos) -> Info {
         let fresh;

@@ -5,7 +5,7 @@
 use goodqueue::Nanos;
 use std::collections::VecDeque;
 
-/// What a time stamp is about (Linux `SCM_TSTAMP_*`).
+/// The event that a time stamp marks (Linux `SCM_TSTAMP_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     /// The packet entered the host's queue.

@@ -252,7 +252,7 @@ fn offloading(now: Nanos, srtt: Span) -> (Tx, Vec<Sent>) {
 /// A packet: the number of its first segment, how many segments it has, and whether it was sent again.
 type Sent = (u64, u32, bool);
 
-/// What is sent now.
+/// The packets that are sent now.
 fn sent_at(tx: &mut Tx, now: Nanos) -> Vec<Sent> {
     let mut sent = Vec::new();
     while let Some(packet) = tx.poll_transmit(now) {

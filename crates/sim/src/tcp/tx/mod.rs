@@ -68,9 +68,9 @@ enum Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rexmit {
     None,
-    /// What is marked lost.
+    /// Segments marked lost.
     Lost,
-    /// New data first, then what is marked lost (F-RTO, RFC 5682).
+    /// New data first, then segments marked lost (F-RTO, RFC 5682).
     New,
 }
 

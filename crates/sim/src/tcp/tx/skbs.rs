@@ -16,7 +16,7 @@ pub(in crate::tcp) struct Skbs {
     pub(in crate::tcp) is_corked: bool,
     /// The same for what the current call sends (`MSG_MORE`).
     pub(in crate::tcp) has_more: bool,
-    /// What is there leaves, however short it is (`TCP_NAGLE_PUSH`).
+    /// All data leaves, however short it is (`TCP_NAGLE_PUSH`).
     pub(in crate::tcp) is_pushed: bool,
     /// The application waits for space (`SOCK_NOSPACE`).
     pub(in crate::tcp) lacks_space: bool,
@@ -144,7 +144,7 @@ impl Tx {
         Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
     }
 
-    /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
+    /// Data from `start` up to `end` was on the SYN before (Fast Open), so sending it is a retransmission.
     pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
         // It is not a short segment of new data (Linux `tcp_minshall_update`).
         self.snd_sml = self.w.snd_una;

@@ -59,7 +59,7 @@ impl Tx {
         self.timer_at = self.ticks.deadline(now, delay.min(RTO_MAX));
     }
 
-    /// What is left of the head's timeout.
+    /// The rest of the head's timeout.
     pub(super) fn rto_left(&self, now: Nanos) -> Span {
         self.board.first().map_or(Span::ZERO, |(_, head)| (head.sent + self.rto).since(now))
     }

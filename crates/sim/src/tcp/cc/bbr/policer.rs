@@ -17,7 +17,7 @@ const MAX_RTTS: u8 = 48;
 /// Milliseconds above which an interval is void.
 const INTERVAL_MAX_MS: u64 = (u32::MAX / 1_000) as u64;
 
-/// What a sample has led to.
+/// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Nothing new.
@@ -86,7 +86,7 @@ impl LongTerm {
             if rs.losses == 0 {
                 return Finding::None;
             }
-            // The first loss means that the bucket is empty. What follows shows the token rate.
+            // The first loss means that the bucket is empty. The traffic after it shows the token rate.
             self.begin_interval(w);
             self.lt_is_sampling = true;
         }
