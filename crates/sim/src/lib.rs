@@ -36,15 +36,15 @@
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
 //!   [`Topology`] makes fat trees, parking lots and any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
-//! * [`Distribution`] draws sizes of flows and times between them. [`Simulation::transfer`] says when a flow
-//!   with an end began and ended, and with [`After`] a flow waits for another.
 //! * [`Distribution`] draws flow sizes and the gaps between flows. [`Simulation::transfer`] returns when a
 //!   finite flow began and ended. [`After`] makes a flow wait for another.
+//! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
+//!   [`Simulation::link`] and [`Simulation::flow`] show the current state, and [`Simulation::take_samples`]
+//!   returns what the probes measured.
 //! * [`tcp`]: one host's TCP, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
 //!   medium.
-//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
-//!   [`OwnQueue`].
 //! * Your own congestion control implements [`tcp::cc::CongestionControl`], your own queue [`OwnQueue`].
+//! * The crate's `examples/` show each in a few lines.
 //!
 //! Complete tests, with statistics, tables and grades, are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]
