@@ -258,7 +258,7 @@ fn weigh() -> Result<bool, String> {
         };
         let packets = mbit as f64 * 1e6 * ROUND_TRIP / PACKET / count;
         let verdict = |is_met| if is_met { "met" } else { "missed" };
-        // With few flows the peak is at another moment of the set-up, and the difference says nothing.
+        // With few flows the peak is at another moment of the set-up, and the difference is meaningless.
         let idle = (flows >= 1000).then_some(idle);
         let (idle_bytes, idle_verdict) =
             idle.map_or(("-".into(), "-"), |idle: f64| (format!("{idle:.0}"), verdict(idle <= IDLE)));

@@ -75,7 +75,7 @@ impl Credits {
         self.first() > Some(now)
     }
 
-    /// The number of the present round.
+    /// The number of the current round.
     pub(crate) fn round(&self) -> u32 {
         self.round
     }

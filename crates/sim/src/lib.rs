@@ -36,7 +36,7 @@
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
 //!   [`Topology`] makes fat trees, parking lots and any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
-//! * [`Distribution`] draws flow sizes and the gaps between flows. [`Simulation::transfer`] returns when a
+//! * [`Distribution`] draws flow sizes and the gaps between flows. [`Simulation::transfer`] reports when a
 //!   finite flow began and ended. [`After`] makes a flow wait for another.
 //! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
 //!   [`Simulation::link`] and [`Simulation::flow`] show the current state, and [`Simulation::take_samples`]

@@ -36,7 +36,8 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
 /// The links, hop by hop, that packets from one node to another can take. Without [`Scenario::ecmp`] there is
 /// one for each hop: those of [`route`].
 ///
-/// # Those of [`route`].
+/// # Errors
+/// Those of [`route`].
 pub fn hops(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<Vec<usize>>, BuildError> {
     let route = route(scenario, from, to)?;
     if !scenario.ecmp {

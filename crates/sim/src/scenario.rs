@@ -273,7 +273,7 @@ pub struct Flow {
     pub after: Option<After>,
     /// When it is aborted with a reset; `None`: at the end.
     pub stop: Option<Span>,
-    /// Bytes to send; `None`: unlimited. [`Simulation::transfer`] returns when the receiver has them all.
+    /// Bytes to send; `None`: unlimited. [`Simulation::transfer`] reports when the receiver has them all.
     ///
     /// [`Simulation::transfer`]: crate::Simulation::transfer
     pub bytes: Option<u64>,
@@ -290,9 +290,9 @@ pub struct After {
     pub pause: Span,
     /// If this flow would be opened at this time or later, it is not opened at all.
     pub until: Span,
-    /// The flow reuses the connection of the other flow, and opens none. Its congestion control and DSCP are
-    /// those of the flow that opened the connection. If the receiver opened it, the receiver sends a request
-    /// of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
+    /// The flow reuses the other flow's connection, which is kept, and opens none. Its congestion control and
+    /// DSCP are those of the flow that opened the connection. If the receiver opened it, the receiver sends a
+    /// request of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
     ///
     /// Such a flow has the same ends as the other one, which precedes it in the list, and has no stop. At
     /// most one flow follows another in this way.

@@ -51,7 +51,7 @@ pub(crate) struct Timers {
     /// The entries of the slot `current`, the first one last. The high bits are the time since the slot
     /// began, the low 32 the lane.
     sorted: Vec<u64>,
-    /// Further entries of slots up to `current`. It and `sorted` are both empty only if there is no entry.
+    /// Further entries of slots up to `current`. This and `sorted` are both empty only if there is no entry.
     late: Heap,
     /// The first entry of each slot less than [`SLOTS`] ahead of `current`, at its slot modulo [`SLOTS`].
     wheel: Box<[u32]>,

@@ -11,7 +11,7 @@ use crate::timers::Timers;
 #[derive(Debug)]
 pub(crate) struct Agenda {
     pub(super) now: Nanos,
-    /// The time that the clock shows at the end of the present run.
+    /// The time that the clock shows at the end of the current run.
     pub(super) horizon: Nanos,
     lanes: Lanes,
     /// The owner of each of `lanes`. The lanes of timers follow.

@@ -75,7 +75,7 @@ impl QuicFlow {
     fn pass_time(&mut self, now: Nanos) {
         if self.numbers[0].is_none() && now >= self.start && !self.is_stopped {
             let sends = (self.sender == 0).then_some(self.cc);
-            // The opening says nothing here: both ends know what the flow is.
+            // The opening is empty here: both ends know what the flow is.
             self.numbers[0] = self.hosts[0].connect(now, self.addresses[1], &[0; OPENING], sends).ok();
         }
         if self.stop.is_some_and(|stop| now >= stop) && !self.is_stopped {

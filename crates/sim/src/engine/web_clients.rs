@@ -377,7 +377,7 @@ impl WebClients {
         flows.start(agenda, network, flow);
     }
 
-    /// A data segment of a connection has reached the server or to the client.
+    /// A data segment of a connection has reached the server or the client.
     pub(super) fn data_arrived(
         &mut self,
         agenda: &mut Agenda,

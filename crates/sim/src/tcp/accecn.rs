@@ -68,7 +68,7 @@ pub struct EcnCounts {
     pub received_ce: u32,
     /// Bytes received.
     pub received: [u32; 3],
-    /// Bytes delivered, as the peer's options say.
+    /// Bytes delivered, according to the peer's options.
     pub delivered: [u32; 3],
 }
 

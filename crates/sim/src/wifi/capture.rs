@@ -18,7 +18,7 @@ use super::radio::Radio;
 
 /// The transmissions that overlap a captured PPDU.
 pub(super) struct Overlap {
-    /// Until when others transmit.
+    /// When the other transmissions end.
     pub(super) until: Nanos,
     /// Errors until then.
     pub(super) errors: Errors,

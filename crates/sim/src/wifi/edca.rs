@@ -86,7 +86,7 @@ pub(super) struct Contention {
     aifsns: Vec<u8>,
     /// Backoff slots that have passed for each AIFSN, up to the last time the air was taken.
     passed: [u64; 16],
-    /// Since when the air is free; `None`: it is not.
+    /// When the air became free; `None`: it is busy.
     free_since: Option<Nanos>,
     /// Since when a category wants it, not counting the free time before the last [`Contention::release`].
     wanted_since: Option<Nanos>,

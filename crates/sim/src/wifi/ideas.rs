@@ -26,7 +26,7 @@ pub struct Ideas {
     /// category. 1 ms to 1 s. A PPDU has at least one frame, however long it takes. "Dynamic aggregate
     /// sizing".
     pub latency_budget: Option<Span>,
-    /// Flows that queue in VO or VI go to BE. Only with [`Upper::Mac80211`]. "Soft QoS admission control".
+    /// Flows that build a queue in VO or VI go to BE. With [`Upper::Mac80211`]. "Soft QoS admission control".
     pub admission: Option<AdmissionParams>,
     /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, unless earlier packets
     /// of BE to it are under way. Only with [`Lower::Txq`]. "Combine QoS levels in one aggregate".

@@ -5,7 +5,7 @@ use goodqueue::{Nanos, Span};
 /// The exchange that is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
-    /// Since when the air was free and wanted.
+    /// When the air became free and wanted.
     pub(super) waited_since: Nanos,
     /// When it began. Within a TXOP the space after the previous exchange belongs to it.
     pub(super) start: Nanos,

@@ -351,7 +351,7 @@ fn invalid_radios_are_refused_and_packets_for_unknown_stations_are_dropped() {
     assert!(radio.is_conserved(Nanos::ZERO));
 }
 
-/// Airtime by weight: a station of weight 512 has twice the air of one of 256, at whatever rates.
+/// Airtime by weight: a station of weight 512 has twice the air of one of 256, at any rates.
 #[test]
 fn weights_share_the_air() {
     let mut spec = network(&["mcs15", "mcs0", "mcs4"]);

@@ -63,7 +63,7 @@ fn stamps_reach_fq_and_the_wheel() {
         let (fq, wheel) = (one_flow("fq", cc), one_flow("wheel", cc));
         assert_eq!(unpaced.throttled, 0);
         for paced in [&fq, &wheel] {
-            // CUBIC's ACKs usually arrive more slowly than its pace, a fifth above the window over a round
+            // CUBIC's ACKs usually come more slowly than its pace, a fifth above the window over a round
             // trip.
             let least = if cc == CcKind::Bbr { 5000 } else { 50 };
             assert!(paced.throttled > least, "{cc}: {} held back", paced.throttled);

@@ -61,7 +61,7 @@ impl CongestionControl for Timed {
         assert_eq!(self.next, Some(now));
         self.expired += 1;
         w.snd_cwnd += 1;
-        // The last time that it returns has already come: that means none.
+        // The last time that it returns has already passed: that means none.
         if self.expired < 39 {
             self.next = Some(now + Span::from_millis(10));
         }

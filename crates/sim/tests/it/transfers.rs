@@ -54,7 +54,7 @@ fn a_flow_that_waits_begins_after_the_other() {
     let flows = [
         download(10 * 1448),
         Flow { after: after(0, 7 * MS, 1000 * MS), ..download(1448) },
-        // The time until which it may begin is over; and then nothing that waits for it begins.
+        // It may no longer begin, and so nothing that waits for it begins.
         Flow { after: after(1, 7 * MS, 60 * MS), ..download(1448) },
         Flow { after: after(2, 0, 9000 * MS), ..download(1448) },
         // Not before its start; and not before a flow that is later in the list.
@@ -196,7 +196,7 @@ fn a_flow_without_an_end_has_no_times() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever flows there are: each ends once its receiver has its bytes, and a chain of them is in order.
+    /// For any flows: each ends once its receiver has its bytes, and a chain of them is in order.
     #[test]
     fn flows_end_with_their_bytes(
         flows in prop::collection::vec(

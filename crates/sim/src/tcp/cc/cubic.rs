@@ -66,7 +66,7 @@ impl Cubic {
         self.hystart.reset(w, now);
     }
 
-    /// The window to fall to. Remembers the present window, or less of it if the last maximum was not reached
+    /// The window to fall to. Remembers the current window, or less of it if the last maximum was not reached
     /// again: fast convergence (RFC 9438 section 4.7).
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
         self.epoch_start = NO_EPOCH;

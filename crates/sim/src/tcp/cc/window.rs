@@ -184,7 +184,7 @@ impl Window {
     }
 }
 
-/// What one ACK says about the delivery rate (Linux `struct rate_sample`;
+/// The delivery rate that one ACK shows (Linux `struct rate_sample`;
 /// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {

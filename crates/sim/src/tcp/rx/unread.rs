@@ -111,7 +111,7 @@ impl Rx {
         self.ecn.seen
     }
 
-    /// How long an ACK waits for data at present (Linux `icsk_ack.ato`).
+    /// How long an ACK waits for data now (Linux `icsk_ack.ato`).
     pub(in crate::tcp) fn ato(&self) -> Span {
         self.ack.ato
     }
@@ -126,7 +126,7 @@ impl Rx {
         self.window.rcv_wnd
     }
 
-    /// The most that is offered at present, bytes.
+    /// The most that is offered now, bytes.
     pub(in crate::tcp) fn rcv_ssthresh(&self) -> u32 {
         self.window.rcv_ssthresh()
     }

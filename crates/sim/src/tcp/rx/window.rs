@@ -52,7 +52,7 @@ pub(super) struct ReceiveWindow {
     rcvbuf_max: u32,
     /// The most that may be offered.
     pub(super) clamp: u32,
-    /// The most that is offered at present.
+    /// The most that is offered now.
     rcv_ssthresh: u32,
     /// The window that was offered last, from `rcv_wup`.
     pub(super) rcv_wnd: u32,
@@ -110,7 +110,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The most that is offered at present.
+    /// The most that is offered now.
     pub(super) fn rcv_ssthresh(&self) -> u32 {
         self.rcv_ssthresh
     }
@@ -186,8 +186,8 @@ impl ReceiveWindow {
     }
 
     /// Once per round trip: if more was read than in any round trip before, the buffer grows to hold twice
-    /// that, and also the growth, since the sender may be in slow start. Before Linux 4.16 it grew in steps:
-    /// by half from a growth of a quarter on, to double from a half on (`tcp_rcv_space_adjust`).
+    /// that, and also the growth, since the sender may be in slow start. Before Linux 4.16 the buffer grew in
+    /// steps: by half from a growth of a quarter on, to double from a half on (`tcp_rcv_space_adjust`).
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {

@@ -56,9 +56,9 @@ pub struct FastOpenHost {
 pub struct Granted {
     /// The peer's cookie.
     pub cookie: Option<Cookie>,
-    /// The peer's MSS; 0: it did not say.
+    /// The peer's MSS; 0: not announced.
     pub mss: u16,
-    /// A cookie was asked for and not granted.
+    /// A cookie was requested and not granted.
     pub is_refused: bool,
 }
 

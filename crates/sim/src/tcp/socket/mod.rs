@@ -221,7 +221,7 @@ pub struct Info {
     pub rto: Span,
     /// Mean deviation of the round-trip time.
     pub rttvar: Span,
-    /// The most that is offered at present, bytes.
+    /// The most that is offered now, bytes.
     pub rcv_ssthresh: u32,
     /// Bytes written and not sent.
     pub notsent_bytes: u64,
@@ -255,7 +255,7 @@ pub struct Info {
     pub last_data_sent: Span,
     /// Time since the last ACK was received.
     pub last_ack_recv: Span,
-    /// How long an ACK waits for data at present.
+    /// How long an ACK waits for data now.
     pub ato: Span,
     /// The receiver's estimate of the round-trip time.
     pub rcv_rtt: Span,

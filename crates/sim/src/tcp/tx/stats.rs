@@ -56,7 +56,7 @@ pub(super) struct Counters {
     pub(super) ecn_reductions: u32,
     pub(super) dsacks: u32,
     pub(super) syn_retransmits: u32,
-    /// No counter: it is here because there is room. The newest delivery rate ([`super::rate::Rated`]).
+    /// Not a counter: it is here because there is room. The newest delivery rate ([`super::rate::Rated`]).
     pub(super) rate: Rated,
 }
 
