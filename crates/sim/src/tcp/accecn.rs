@@ -188,8 +188,8 @@ impl AccEcn {
         self.fails.ace_sent |= retries > 1;
     }
 
-    /// A SYN-ACK came that grants accurate ECN (RFC 9768 section 3.1.1). None of our SYNs is ECN-capable, so
-    /// no feedback of an ECN-capable one is right.
+    /// A SYN-ACK that grants accurate ECN arrived (RFC 9768 section 3.1.1). None of our SYNs is ECN-capable,
+    /// so no feedback of an ECN-capable one is right.
     pub(super) fn granted(
         flags: Flags,
         codepoint: u8,

@@ -210,8 +210,7 @@ mod tests {
         (0..16).map(|mcs| format!("mcs{mcs}").parse().expect("a rate")).collect()
     }
 
-    /// Sends aggregates of up to 16 for ten seconds and returns the rate of the last PPDU that is not a
-    /// sample.
+    /// Sends aggregates of up to 16 for ten seconds. Returns the rate of the last PPDU that is no sample.
     fn settle(minstrel: &mut Minstrel, errors: Errors, from: u64) -> PhyRate {
         let mut rng = Rng::new(from);
         let mut now = Nanos(from * 1_000_000_000);
