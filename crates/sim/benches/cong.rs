@@ -1,8 +1,8 @@
 //! What congestion control costs per ACK: instructions, counted by callgrind.
 //!
-//! `cargo bench -p goodqueue-sim --bench cong` runs this program under `valgrind --tool=callgrind` and
-//! prints a table. The connection holds up to 500 segments on a path of 40 ms, a loss each time it gets
-//! there, and an ACK is of two segments.
+//! `cargo bench -p goodqueue-sim --bench cong` runs this program under `valgrind --tool=callgrind` and prints
+//! a table. The connection holds up to 500 segments on a path of 40 ms, a loss each time it gets there, and
+//! an ACK covers two segments.
 
 use goodqueue::{Nanos, Rng, Span};
 use goodqueue_sim::tcp::cc::{Cc, CcKind, RateSample, Window, Windowed};

@@ -88,7 +88,7 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
 }
 
 /// A fat tree of 16 pods: 1024 hosts, 320 switches and 6144 lines of 10 Gbit/s, 1 us each. Every host sends
-/// to the one half of the tree away, so that all flows cross the core.
+/// to the one half a tree away, so that all flows cross the core.
 fn tree() -> Scenario {
     let port = PortSpec::new("fq_codel".parse().expect("a queue"), Rate(10_000_000_000));
     let tree = Topology::fat_tree(16, &port, Span(1000));
@@ -116,7 +116,7 @@ fn simulate_tree(until: u64) {
     println!("{hops} {} {goodput} {drops} {hops}", simulation.events());
 }
 
-/// The table of the fat tree. What it costs to build is subtracted.
+/// The table of the fat tree. The cost of building it is subtracted.
 fn count_tree() -> Result<(), String> {
     let (run, instructions) = child(&["--tree".into(), TREE_US.to_string()], "callgrind", "Collected : ")?;
     let (_, built) = child(&["--tree".into(), "0".into()], "callgrind", "Collected : ")?;
@@ -137,7 +137,7 @@ fn count_tree() -> Result<(), String> {
     Ok(())
 }
 
-/// What one run did.
+/// The results of one run.
 #[derive(Debug)]
 struct Count {
     packets: f64,
@@ -169,7 +169,7 @@ fn simulate(flows: usize, mbit: u64, ms: u64) {
     println!("trace {hash:016x}");
 }
 
-/// What a tool of valgrind counts behind `label` while this program simulates, and what the program says.
+/// What a tool of valgrind counts behind `label` while this program simulates, and what the program prints.
 fn child(words: &[String], tool: &str, label: &str) -> Result<(Count, f64), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let tool = [format!("--tool={tool}"), format!("--{tool}-out-file=/dev/null")];
@@ -249,7 +249,7 @@ fn weigh() -> Result<bool, String> {
         // The scenario is gone when the simulation runs, but not when it is built.
         let built = heap(flows, mbit, 0)? - heap(0, mbit, 0)?;
         let idle = built / count - size_of::<Flow>() as f64;
-        // Half of the flows over half of the rate: each has the same share, and the same to hold.
+        // Half of the flows over half of the rate: each has the same share, and needs the same memory.
         let half = flows / 2;
         let added = if half == 0 {
             "-".into()
@@ -258,7 +258,7 @@ fn weigh() -> Result<bool, String> {
         };
         let packets = mbit as f64 * 1e6 * ROUND_TRIP / PACKET / count;
         let verdict = |is_met| if is_met { "met" } else { "missed" };
-        // With few flows the peak is at another moment of the set-up, and the difference says nothing.
+        // With few flows the peak is at another moment of the set-up, and the difference is meaningless.
         let idle = (flows >= 1000).then_some(idle);
         let (idle_bytes, idle_verdict) =
             idle.map_or(("-".into(), "-"), |idle: f64| (format!("{idle:.0}"), verdict(idle <= IDLE)));

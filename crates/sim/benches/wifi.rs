@@ -2,11 +2,11 @@
 //! air; and memory for each station, bytes that are allocated at the peak, counted by dhat.
 //!
 //! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and
-//! `--tool=dhat`, once for each row, and exits 1 if a row is above its target. At least two thirds of the
-//! UDP packets are dropped before the air. So the target for UDP is for each packet that comes to a radio
-//! device; its cost for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1
-//! ms - access point to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each,
-//! by TCP or as 100 Mbit/s of UDP, and further stations that are idle.
+//! `--tool=dhat`, once for each row, and exits 1 if a row is above its target. At least two thirds of the UDP
+//! packets are dropped before the air. So the target for UDP is for each packet that reaches a radio device;
+//! the cost for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms -
+//! access point to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP
+//! or as 100 Mbit/s of UDP, and further stations that are idle.
 
 use std::process::{Command, ExitCode};
 
@@ -29,7 +29,7 @@ const ROWS: [(usize, usize, bool, Option<f64>); 8] = [
     (100, 0, false, None),
 ];
 
-/// The most instructions for each MPDU (TCP), or for each packet that comes to a device (UDP).
+/// The most instructions for each MPDU (TCP), or for each packet that reaches a device (UDP).
 const TARGET: f64 = 4000.0;
 /// The most memory for each station, KiB.
 const MEMORY: f64 = 64.0;
@@ -95,7 +95,7 @@ fn scenario(loaded: usize, idle: usize, is_tcp: bool) -> Scenario {
     }
 }
 
-/// The child: simulates and prints MPDUs, PPDUs and packets that came to a device.
+/// The child: simulates and prints MPDUs, PPDUs and packets that reached a device.
 fn simulate(loaded: usize, idle: usize, is_tcp: bool, ms: u64) {
     let mut simulation = Simulation::new(&scenario(loaded, idle, is_tcp)).expect("a scenario");
     simulation.run_until(Nanos(ms * MS));
@@ -109,14 +109,14 @@ fn simulate(loaded: usize, idle: usize, is_tcp: bool, ms: u64) {
     println!("{mpdus} {ppdus} {}", simulation.radio(0).packet_account().offered);
 }
 
-/// A tool of valgrind: its name, and what comes before the number that is asked for.
+/// A tool of valgrind: its name, and what precedes the number in its output.
 type Tool = (&'static str, &'static str);
 /// Instructions of the whole process.
 const INSTRUCTIONS: Tool = ("callgrind", "Collected : ");
 /// Bytes allocated at the peak.
 const PEAK_BYTES: Tool = ("dhat", "At t-gmax: ");
 
-/// What a child said, and the tool's count.
+/// What a child printed, and the tool's count.
 fn child(words: [u64; 4], (tool, mark): Tool) -> Result<(Vec<f64>, f64), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new("valgrind");

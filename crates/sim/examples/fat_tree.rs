@@ -1,5 +1,5 @@
-//! A fat tree of 16 hosts: each sends 1 MB to the host half of the tree away, over one path for all and over
-//! all paths by flow hash (ECMP).
+//! A fat tree of 16 hosts: each sends 1 MB to the host half a tree away, over one path for all and over all
+//! paths by flow hash (ECMP).
 //!
 //! `cargo run --release -p goodqueue-sim --example fat_tree`
 
@@ -36,7 +36,7 @@ fn line(name: &str, ecmp: bool) -> Result<String, Box<dyn Error>> {
     Ok(format!("{name:<10} mean FCT {mean:6.2} ms, longest {last:6.2} ms, over {} links", used.len()))
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     Ok(vec![line("one path", false)?, line("ECMP", true)?])
 }

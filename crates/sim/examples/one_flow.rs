@@ -29,7 +29,7 @@ fn line(name: &str) -> Result<String, Box<dyn Error>> {
     Ok(format!("{name:<12} {mbit:6.2} Mbit/s {delay:8.2} ms in the queue {ping:8.2} ms ping"))
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     ["pfifo:1000", "codel", "fq_codel"].into_iter().map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! A user-defined congestion control: TCP Vegas (Brakmo and Peterson, 1995), beside CUBIC.
+//! A user-defined congestion control: TCP Vegas (Brakmo and Peterson, 1995), next to CUBIC.
 //!
 //! `cargo run --release -p goodqueue-sim --example own_congestion_control`
 
@@ -57,7 +57,7 @@ fn lines(title: &str, controls: &[CcKind]) -> Result<Vec<String>, Box<dyn Error>
     Ok([head].into_iter().chain(flows).collect())
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     let vegas = CcKind::own("vegas", Vegas { alpha: 2, beta: 4, round_end: 0 });
     let mut all = lines("CUBIC alone", &[CcKind::Cubic])?;

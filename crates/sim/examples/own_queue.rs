@@ -58,7 +58,7 @@ fn line(queue: Discipline) -> Result<String, Box<dyn Error>> {
     Ok(format!("{name:<12} {mbit:6.2} Mbit/s {delay:8.2} ms in the queue, {drops} dropped"))
 }
 
-/// What the example prints.
+/// The lines that the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(20));
     let patience = Patience { target, interval, packets: VecDeque::new(), next_drop: Nanos::ZERO };

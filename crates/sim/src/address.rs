@@ -31,13 +31,13 @@ impl Scenario {
         self.ipv6 || [client, server].iter().any(|node| self.ipv6_nodes.contains(node))
     }
 
-    /// The TCP of a conversation: with the segments of its IP version.
+    /// The TCP configuration of a conversation, with the segment size for its IP version.
     pub(crate) fn tcp_over(&self, ipv6: bool) -> Config {
         let header = if ipv6 && !self.ipv6 { IPV6_HEADER - IPV4_HEADER } else { 0 };
         Config { mss: self.tcp.mss.saturating_sub(header), ..self.tcp }.clamped()
     }
 
-    /// Length of the frame of a datagram of UDP between two hosts, bytes: `payload` with its headers.
+    /// Frame length of a UDP datagram between two hosts, bytes: `payload` plus its headers.
     #[must_use]
     pub fn udp_frame(&self, client: NodeId, server: NodeId, payload: u32) -> u32 {
         udp_headers(self.is_ipv6(client, server)) + payload
@@ -67,7 +67,7 @@ pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
     14 + if ipv6 { IPV6_HEADER } else { IPV4_HEADER }
 }
 
-/// Ethernet, IP and UDP header (RFC 768), bytes. The header of an ICMP echo is as long.
+/// Ethernet, IP and UDP headers (RFC 768), bytes. An ICMP echo header is as long as UDP's.
 pub(crate) const fn udp_headers(ipv6: bool) -> u32 {
     lower_headers(ipv6) + 8
 }

@@ -9,7 +9,7 @@ use goodqueue_probe::QuicCc;
 use crate::error::BuildError;
 use crate::scenario::{Flow, Link, NodeId, Pattern, ProbeKind, Scenario};
 
-/// The most nodes of a scenario; the same limit holds for links, flows, sources and probes.
+/// The maximum number of nodes in a scenario; the same limit applies to links, flows, sources and probes.
 pub const MOST: usize = 1_000_000;
 /// The longest delay of a link.
 const LONGEST: Span = Span(1_000_000_000_000);
@@ -171,7 +171,7 @@ fn quic(flow: &Flow) -> Result<(), String> {
     }
 }
 
-/// Whether the flow that it waits for, if it does, has an end.
+/// Checks that the flow which this one waits for, if any, is finite.
 fn after(flow: &Flow, index: usize, flows: &[Flow]) -> Result<(), String> {
     let Some(after) = flow.after else { return Ok(()) };
     match flows.get(after.flow) {
@@ -182,7 +182,7 @@ fn after(flow: &Flow, index: usize, flows: &[Flow]) -> Result<(), String> {
     }
 }
 
-/// Whether the connection that it goes over, if it opens none, can be had.
+/// Checks that the connection which the flow reuses, if any, can be reused.
 fn kept(flow: &Flow, index: usize, flows: &[Flow], followed: &mut BTreeSet<usize>) -> Result<(), String> {
     let Some(after) = flow.after.filter(|after| after.kept) else { return Ok(()) };
     let other = &flows[after.flow];

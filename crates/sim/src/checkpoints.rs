@@ -1,4 +1,4 @@
-//! What a simulation records of its own events, for the comparison of two runs.
+//! Records of a simulation's events, for comparing two runs.
 
 use goodqueue::Nanos;
 
@@ -24,15 +24,15 @@ impl Checkpoints {
         self.events
     }
 
-    /// The numbers of the events between the last equal checkpoint and the first unequal one. The runs part
-    /// at one of them.
+    /// The range of event numbers between the last equal checkpoint and the first unequal one. The runs
+    /// diverge at one of them.
     pub(crate) fn parting(&self, other: &Checkpoints) -> (u64, u64) {
         let equal = self.hashes.iter().zip(&other.hashes).take_while(|(a, b)| a == b).count() as u64;
         (equal * CHECKPOINT_EVERY + 1, (equal + 1) * CHECKPOINT_EVERY)
     }
 }
 
-/// An event as two runs compare it. Two equal events had the same effect.
+/// An event, as compared between two runs. Equal events had the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedEvent {
     pub(crate) number: u64,
@@ -42,7 +42,7 @@ pub(crate) struct LoggedEvent {
     pub(crate) hash: u64,
 }
 
-/// Records what was asked for. Where nothing was asked for, it costs one comparison per event.
+/// Records what was requested. If nothing was, it costs one comparison per event.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Number of the next event to record.

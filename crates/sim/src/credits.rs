@@ -14,17 +14,17 @@ pub(crate) struct Credit {
     pub(crate) truesize: u32,
 }
 
-/// What the senders on one host get back, in the order of time.
+/// The memory that senders on one host get back, in time order.
 ///
-/// When a sender is handled next, usually all of the credits are due. Then the list is cleared and a round
-/// ends. A sender whose round is an earlier one has all of its memory back. This is right only if the list
-/// holds everything that the device has, so only where departures are computed ahead.
+/// By the time a sender is handled next, usually all credits are due. Then the list is cleared and the round
+/// ends. A sender whose round is earlier has all of its memory back. This is correct only if the list covers
+/// every packet in the device, that is, only where departures are computed ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     list: Sequence<Credit>,
     /// The time of the last credit.
     last: Nanos,
-    /// How often all credits have been due at once.
+    /// How many times all credits were due at once.
     round: u32,
     /// A sender may wait for one of the credits, so they must be given back one by one.
     is_awaited: bool,
@@ -37,8 +37,8 @@ impl Credits {
         Credits { never_at_once: implementation == Implementation::Reference, ..Credits::default() }
     }
 
-    /// Adds the credit for a packet that the device will report, or has dropped. Its time is not before that
-    /// of the last credit.
+    /// Adds the credit for a packet that the device will report, or has dropped. Its time is not earlier than
+    /// the last credit's.
     pub(crate) fn push(&mut self, credit: Credit) {
         self.last = credit.at;
         self.list.push_back(credit);
@@ -62,7 +62,7 @@ impl Credits {
     }
 
     /// Gives back all credits at once if all are due. Returns `false` if they must be given back one by one,
-    /// with [`Credits::take`]. `is_ahead` says that the list holds everything that the device has.
+    /// with [`Credits::take`]. `is_ahead`: the list covers every packet in the device.
     pub(crate) fn end_round(&mut self, now: Nanos, is_ahead: bool) -> bool {
         if self.list.is_empty() {
             return true;
@@ -75,7 +75,7 @@ impl Credits {
         self.first() > Some(now)
     }
 
-    /// The number of the present round.
+    /// The number of the current round.
     pub(crate) fn round(&self) -> u32 {
         self.round
     }

@@ -1,4 +1,4 @@
-//! Compares two simulations: whether they did the same, and where they parted.
+//! Compares two simulations: whether they are identical, and where they diverge.
 
 use std::fmt;
 
@@ -36,10 +36,10 @@ impl fmt::Display for Event {
 /// How two simulations differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The first events that differ, one of each simulation; `None` if that simulation had ended. If time
-    /// and owner are equal, the events differ in what they caused.
+    /// The first events that differ, one from each simulation; `None` if that simulation had ended. If time
+    /// and owner are equal, the events differ in their effects.
     At(Option<Event>, Option<Event>),
-    /// They parted between these two events, but were equal when they were run again.
+    /// They diverged between these two events, but not when they were run again.
     Fleeting(u64, u64),
     /// The search was stopped.
     Stopped,
@@ -63,9 +63,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Finds where two simulations parted, from their checkpoints; `None` if they did the same. Runs both again
-/// up to the first unequal checkpoint. Records and compares the events since the last equal one. Asks `go_on`
-/// between steps whether to continue.
+/// Finds where two simulations diverged, from their checkpoints; `None` if they did not. Reruns both up to
+/// the first unequal checkpoint, and records and compares the events since the last equal one. Between steps,
+/// calls `go_on` to ask whether to continue.
 ///
 /// # Errors
 /// Those of [`Simulation::new`].

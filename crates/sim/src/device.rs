@@ -19,17 +19,17 @@ use crate::shaped::Shaped;
 use crate::token::Token;
 use crate::wifi::DeviceId;
 
-/// The radio of a link on the air, and the two devices that the link is between.
+/// The radio of a link on the air, and the devices at the two ends of the link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AirEnds {
     pub(crate) radio: u32,
     pub(crate) from: DeviceId,
     pub(crate) to: DeviceId,
-    /// What the host that sends lets TCP keep there: [`crate::wifi::DeviceSpec::tx_sk_pacing_shift`].
+    /// How much the sending host lets TCP keep there: [`crate::wifi::DeviceSpec::tx_sk_pacing_shift`].
     pub(crate) tx_sk_pacing_shift: u32,
 }
 
-/// The switch that a link leaves, and the output that it leaves by.
+/// The switch that a link leaves from, and the output that it uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchPort {
     pub(crate) switch: u32,
@@ -54,8 +54,7 @@ pub(crate) enum Device {
 }
 
 impl Device {
-    /// `is_fed_back` says that pause frames may stop the line. The queues take their random numbers from
-    /// `draws`.
+    /// `is_fed_back`: pause frames may stop the line. The queues take their random numbers from `draws`.
     pub(crate) fn new(
         spec: &PortSpec,
         index: usize,
@@ -163,8 +162,8 @@ impl Device {
         }
     }
 
-    /// Gives the queue of a device that has just one, of the catalogue and without a shaper in front, other
-    /// parameters. `None` for any other device.
+    /// Changes the queue's parameters if the device has a single queue, of the catalogue and without a shaper
+    /// in front. `None` for any other device.
     pub(crate) fn configure(
         &mut self,
         now: Nanos,
@@ -221,8 +220,8 @@ impl Device {
         }
     }
 
-    /// The time for which the line was busy by `now`; with a shaper, the time for which the shaper was, if
-    /// that is longer.
+    /// The time for which the line was busy by `now`; with a shaper, the shaper's busy time, if that is
+    /// longer.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         match self {
             Device::Fifo(line) => line.busy_by(now),
@@ -237,7 +236,7 @@ impl Device {
     /// The counters of each queue, with the names of `tc -s qdisc`.
     pub(crate) fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         match self {
-            // A FIFO has one counter beside the common statistics.
+            // A FIFO has one counter besides the common statistics.
             Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
             Device::Single(port) => port.queue().counters(each),
             Device::Own(port) => port.queue().counters(each),
@@ -247,7 +246,7 @@ impl Device {
         }
     }
 
-    /// Why a user-defined queue can no longer do its work.
+    /// Why a user-defined queue can no longer work.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             Device::Own(port) => port.queue().fault(),
@@ -280,7 +279,7 @@ impl Device {
     }
 }
 
-/// The instances of `cake_mq`, one for each lane; `None` for another queue.
+/// The instances of `cake_mq`, one for each lane; `None` for any other queue.
 fn members(spec: &PortSpec, draws: &mut Rng) -> Option<Result<Vec<EitherQueue>, QueueError>> {
     let Discipline::Queue(queue) = &spec.queue else { return None };
     let QueueParams::CakeMq(setup) = queue.params() else { return None };

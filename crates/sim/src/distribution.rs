@@ -1,4 +1,4 @@
-//! Distributions of the sizes of flows, and of the times between them.
+//! Distributions of flow sizes, and of the times between flows.
 
 use goodqueue::{Bytes, Rng, Span};
 
@@ -43,15 +43,15 @@ pub enum Distribution {
     Empirical(Cdf),
 }
 
-/// A measured distribution by points of its cumulative distribution function, between which it is linear.
+/// A measured distribution, given by points of its cumulative distribution function; linear between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
     /// Value, and the share of values up to it.
     points: Vec<(f64, f64)>,
 }
 
-/// Flow sizes of a cluster for web search: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, as read
-/// from its measurements by Alizadeh et al., "pFabric", SIGCOMM 2013, figure 4a. Bytes.
+/// Flow sizes of a web search cluster: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, as read from
+/// its measurements by Alizadeh et al., "pFabric", SIGCOMM 2013, figure 4a. Bytes.
 const WEB_SEARCH: [(f64, f64); 12] = [
     (0.0, 0.0),
     (10e3, 0.15),
@@ -67,8 +67,8 @@ const WEB_SEARCH: [(f64, f64); 12] = [
     (30e6, 1.0),
 ];
 
-/// Flow sizes of a cluster for data mining: Greenberg et al., "VL2", SIGCOMM 2009, as read from its
-/// measurements by Alizadeh et al., "pFabric", SIGCOMM 2013, figure 4b. Bytes.
+/// Flow sizes of a data mining cluster: Greenberg et al., "VL2", SIGCOMM 2009, as read from its measurements
+/// by Alizadeh et al., "pFabric", SIGCOMM 2013, figure 4b. Bytes.
 const DATA_MINING: [(f64, f64); 13] = [
     (0.0, 0.0),
     (180.0, 0.1),
@@ -85,15 +85,15 @@ const DATA_MINING: [(f64, f64); 13] = [
     (1e9, 1.0),
 ];
 
-/// Most points of a measured distribution.
+/// Maximum number of points of a measured distribution.
 const MOST_POINTS: usize = 10_000;
 
 impl Cdf {
-    /// The largest value: whole numbers up to it have a place in a `f64`.
+    /// The largest value: an `f64` holds all whole numbers up to it.
     const LARGEST: f64 = 9e15;
 
-    /// The distribution with these points: values, and the share of values up to each, from 0 to 1. Both
-    /// rise or stay, and the last share is 1. The first share may be above 0: so many have the first value.
+    /// The distribution with these points: values, and the share of values up to each, from 0 to 1. Neither
+    /// may decrease, and the last share is 1. The first share may be above 0: that share has the first value.
     ///
     /// # Errors
     /// The first point (from 1) that is wrong, and why.
@@ -124,9 +124,9 @@ impl Cdf {
         Ok(Cdf { points })
     }
 
-    /// Reads the points of a file: a line for each, with a value and the share of values up to it, and a
-    /// comma or spaces between them. If the last share is 100, all are in percent. Empty lines and what
-    /// follows `#` do not count.
+    /// Reads the points of a file, one per line: a value and the share of values up to it, separated by a
+    /// comma or spaces. If the last share is 100, all are in percent. Empty lines and text after `#` are
+    /// ignored.
     ///
     /// # Errors
     /// The line or the point that is wrong, and why.
@@ -140,7 +140,7 @@ impl Cdf {
         Cdf::read(text, 1.0)
     }
 
-    /// The same of times: the values of the file are seconds, those of the distribution nanoseconds.
+    /// Like [`Cdf::parse`], for times: the file's values are in seconds, the distribution's in nanoseconds.
     ///
     /// # Errors
     /// The line or the point that is wrong, and why.
@@ -179,7 +179,7 @@ impl Cdf {
         first + parts.map(|pair| (pair[1].1 - pair[0].1) * (pair[0].0 + pair[1].0) / 2.0).sum::<f64>()
     }
 
-    /// The value up to which a share of all values is, from 0 to 1.
+    /// The value that this share of all values, from 0 to 1, does not exceed.
     #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         let at = self.points.partition_point(|&(_, up_to)| up_to < share);
@@ -283,7 +283,7 @@ impl Distribution {
         }
     }
 
-    /// A value, rounded down. A draw needs no more than the random numbers of `rng`: it is the same on every
+    /// Draws a value, rounded down. It depends only on the random numbers of `rng`: it is the same on every
     /// machine.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn draw(&self, rng: &mut Rng) -> u64 {

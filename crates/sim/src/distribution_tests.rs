@@ -1,11 +1,11 @@
-//! Draws against the distribution functions that they are of.
+//! Compares draws with their distribution functions.
 
 use goodqueue::Rng;
 
 use super::{Cdf, Distribution};
 use proptest::prelude::*;
 
-/// The share of values up to `x`, written down apart from the draws.
+/// The share of values up to `x`, written independently of the draws.
 fn share_up_to(of: &Distribution, x: f64) -> f64 {
     match of {
         Distribution::Fixed(value) => f64::from(u8::from(*value as f64 <= x)),
@@ -43,7 +43,7 @@ fn share_up_to(of: &Distribution, x: f64) -> f64 {
 }
 
 /// The largest difference between the distribution function of `n` draws and `of` (Kolmogorov). Draws are
-/// rounded down: x is below k + 1 where a draw is at most k.
+/// rounded down: a draw is at most k where x is below k + 1.
 fn distance(of: &Distribution, n: usize) -> f64 {
     let mut rng = Rng::new(11);
     let mut draws: Vec<u64> = (0..n).map(|_| of.draw(&mut rng)).collect();
@@ -136,8 +136,8 @@ fn wrong_points_are_refused_by_line() {
 }
 
 proptest! {
-    /// Any text is read or refused. What is read has a quantile for each share, between its ends, and
-    /// rising; and its mean is that of its quantiles.
+    /// Any text is read or refused. The quantiles of a distribution that was read rise and lie between its
+    /// ends, and its mean is the mean of its quantiles.
     #[test]
     fn any_points_make_a_distribution(points in prop::collection::vec((0_u32..100_000, 0_u32..=100), 1..20)) {
         let (mut values, mut shares): (Vec<u32>, Vec<u32>) = points.into_iter().unzip();
@@ -152,7 +152,7 @@ proptest! {
         prop_assert!(all.windows(2).all(|pair| pair[0] <= pair[1]));
         prop_assert!(all[0] >= f64::from(values[0]) && all[9_999] <= f64::from(values[last]));
         let mean = all.iter().sum::<f64>() / 10_000.0;
-        // The middle of each step is exact where the function is linear; at a corner it is off by half one.
+        // The middle of a step is exact where the function is linear, and off by half a step at a corner.
         let tolerance = f64::from(values[last]) * shares.len() as f64 / 20_000.0;
         prop_assert!((mean - cdf.mean()).abs() <= tolerance, "{mean} {}", cdf.mean());
     }

@@ -1,10 +1,10 @@
-//! Draws of common distributions, and the logarithm and the exponential function that they need: by the four
-//! basic operations and the square root alone. They have the same bits on every machine; a system's `ln` and
-//! `exp` do not promise that.
+//! Draws from common distributions, and the logarithm and exponential function that they need, computed with
+//! the four basic operations and the square root alone. Results have the same bits on every machine; a
+//! system's `ln` and `exp` do not guarantee that.
 
 use goodqueue::Rng;
 
-/// A number above 0 and up to 1, of 53 random bits.
+/// A number above 0 and up to 1, with 53 random bits.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn uniform(rng: &mut Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
@@ -45,7 +45,7 @@ pub(crate) fn ln(x: f64) -> f64 {
     2.0 * z * sum + exponent * std::f64::consts::LN_2
 }
 
-/// e to the power of `x`, by a series; of less than -700 or more than 700, as of these.
+/// e to the power of `x`, by a series; `x` is clamped to the range from -700 to 700.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn exp(x: f64) -> f64 {
     let x = x.clamp(-700.0, 700.0);

@@ -23,8 +23,8 @@ pub struct Dumbbell {
     pub up: PortSpec,
     /// The bottleneck towards the clients.
     pub down: PortSpec,
-    /// Base round-trip time of each pair of hosts: propagation, no serialization. There are as many pairs as
-    /// entries.
+    /// Base round-trip time of each pair of hosts: propagation, no serialization. There is one pair per
+    /// entry.
     pub rtts: Vec<Span>,
 }
 

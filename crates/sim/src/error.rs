@@ -2,7 +2,7 @@
 
 use goodqueue::BuildError as QueueError;
 
-/// What is wrong with a scenario. Items are named by their place in the scenario's lists, counted from 0.
+/// An error in a scenario. Items are named by their place in the scenario's lists, counted from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -37,7 +37,7 @@ pub enum BuildError {
     TooMany {
         /// `flows`, `nodes`, ...
         what: &'static str,
-        /// What was asked for.
+        /// The number requested.
         given: usize,
         /// The limit.
         most: usize,

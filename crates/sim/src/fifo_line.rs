@@ -33,12 +33,12 @@ pub(crate) struct FifoLine {
     /// When the line will have sent everything that was accepted.
     free_at: Nanos,
     drops: u64,
-    /// The line's counters as of `free_at`.
+    /// The line's counters at `free_at`.
     accepted: PortStats,
 }
 
 impl FifoLine {
-    /// `places` is the number of packets that the queue has storage for, whatever `limit` says.
+    /// `places` is the number of packets that the queue has storage for, regardless of `limit`.
     pub(crate) fn new(limit: Limit, places: usize, line: Serializer) -> FifoLine {
         let (packets, most_bytes) = match limit {
             Limit::Packets(packets) => (packets as usize, u64::MAX),
@@ -98,8 +98,8 @@ impl FifoLine {
     }
 
     /// Assumes that a packet of `len` bytes comes next, at `at`. Returns the earliest time at which the next
-    /// last bit leaves, and whether this packet is sure to be accepted. If it is not, a shorter packet behind
-    /// it may leave first.
+    /// packet's last bit can leave, and whether this packet is sure to be accepted. If it is not, a shorter
+    /// packet behind it may leave first.
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, bool) {
         let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;
         if !is_taken_in {
@@ -139,7 +139,7 @@ impl FifoLine {
         self.waiting.front().map_or(self.free_at, |next| next.starts)
     }
 
-    /// What waits, as of the last [`FifoLine::advance`].
+    /// The backlog at the last [`FifoLine::advance`].
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX), bytes: self.waiting_bytes }
     }
@@ -153,7 +153,7 @@ impl FifoLine {
         }
     }
 
-    /// The line's counters as of `now`, the time of the last [`FifoLine::advance`].
+    /// The line's counters at `now`, the time of the last [`FifoLine::advance`].
     pub(crate) fn line(&self, now: Nanos) -> PortStats {
         let (stats, on_line) = (self.stats(), self.on_line(now));
         let since = if on_line.packets > 0 { self.begun.starts } else { self.begun_ends() };

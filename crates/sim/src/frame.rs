@@ -7,13 +7,13 @@ use crate::tap::{Tap, What};
 use crate::tcp::{Blocks, Flags, Header, Sack};
 use crate::token::{FrameId, Token};
 
-/// Number of frames that there is room for at first.
+/// Initial capacity, frames.
 const LEAST: usize = 64;
 
 /// No frame.
 pub(crate) const NO_FRAME: FrameId = u32::MAX;
 
-/// What is done with a frame at the end of its path.
+/// What happens to a frame at the end of its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// From the sender of a TCP flow to its receiver.
@@ -47,11 +47,11 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// The TCP segment. Datagrams and probes use only `seq` (their number) and `ack` (its meaning is up to
-    /// their ends). `sack` is the place of the SACK blocks in [`Frames`]; data has no such blocks, and there
-    /// it is [`Frame::owed`].
+    /// their ends). `sack` is the index of the SACK blocks in [`Frames`]; data has no SACK blocks, so there
+    /// it holds [`Frame::owed`].
     pub(crate) segment: Header,
-    /// When it comes to the far end of its present link. While it is in the queue of its sender's own device:
-    /// the earliest time at which it may leave that queue, or zero.
+    /// When it reaches the far end of its current link. While it is queued in its sender's own device: the
+    /// earliest time at which it may leave that queue, or zero.
     pub(crate) lands: Nanos,
     /// The frame after it on that link, or the next free place.
     pub(crate) next: FrameId,
@@ -65,7 +65,7 @@ pub(crate) struct Frame {
     pub(crate) flow_hash: u32,
     /// See [`Token::dsfield`].
     pub(crate) dsfield: u8,
-    /// What is done with it at the end.
+    /// What happens to it at the end.
     pub(crate) kind: Kind,
     /// Its sender gets memory back when its host's device has sent or dropped it.
     pub(crate) is_owed: bool,
@@ -98,13 +98,13 @@ impl Frame {
         is_owed: false,
     };
 
-    /// Its sender gets `truesize` bytes of memory back when its host's device has sent or dropped this packet
-    /// of data.
+    /// Its sender gets `truesize` bytes of memory back when its host's device has sent or dropped this data
+    /// packet.
     pub(crate) fn set_owed(&mut self, truesize: u32) {
         (self.segment.sack, self.is_owed) = (truesize, true);
     }
 
-    /// What its sender gets back if [`Frame::is_owed`], bytes.
+    /// Memory that its sender gets back if [`Frame::is_owed`], bytes.
     pub(crate) fn owed(&self) -> u32 {
         self.segment.sack
     }
@@ -122,13 +122,13 @@ pub(crate) struct LostProbe {
     pub(crate) probe: u32,
     /// Sequence number of its segment.
     pub(crate) seq: u64,
-    /// The number of the datagram, as its end counts.
+    /// The number of the datagram, as its endpoint counts.
     pub(crate) datagram: u64,
     /// Whether it was on its way back.
     pub(crate) is_reply: bool,
 }
 
-/// All frames. The place that was freed last is used first.
+/// All frames. The most recently freed place is reused first.
 #[derive(Debug)]
 pub(crate) struct Frames {
     frames: Vec<Frame>,
@@ -146,7 +146,7 @@ pub(crate) struct Frames {
     /// For each place of a path, the two hosts that its frames go between.
     pub(crate) ends: Vec<Ends>,
     pub(crate) tap: Tap,
-    /// When each frame came to its present queue, where that link measures sojourn times.
+    /// When each frame entered its current queue, if that link measures sojourn times.
     entered: Vec<Nanos>,
 }
 
@@ -191,8 +191,8 @@ impl Frames {
         self.build(copy).map_or(NO_FRAME, |(id, ())| id)
     }
 
-    /// Lets `write` fill a frame where it will be stored, all but its [`Frame::next`], and returns what
-    /// `write` returns. On `None` no frame is stored. A free place has no SACK blocks.
+    /// Lets `write` fill a frame in place, all but its [`Frame::next`], and returns what `write` returns. On
+    /// `None` no frame is stored. A free place has no SACK blocks.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn build<T>(
@@ -223,8 +223,8 @@ impl Frames {
         })
     }
 
-    /// Makes a free place, and reserves room for a quarter more frames: memory stays near what the peak
-    /// needs. 2^32 frames would take a quarter of a terabyte.
+    /// Adds a free place. When full, reserves room for a quarter more frames, so memory stays close to what
+    /// the peak needs. 2^32 frames would take a quarter of a terabyte.
     #[cold]
     #[allow(clippy::cast_possible_truncation)]
     fn grow(&mut self) {
@@ -258,7 +258,7 @@ impl Frames {
         taken
     }
 
-    /// Gives frame `id` these SACK blocks. Its segment says how many.
+    /// Attaches these SACK blocks to frame `id`. Its segment says how many.
     #[cold]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn attach(&mut self, id: FrameId, blocks: Blocks) {
@@ -270,8 +270,8 @@ impl Frames {
         self.frames[id as usize].segment.sack = place;
     }
 
-    /// Frame `id` becomes the end of the packet `held` (GRO), and its place is free. Each segment counts with
-    /// its own headers, as in a super-packet of a host.
+    /// Appends frame `id` to the packet `held` (GRO) and frees its place. Each segment counts with its own
+    /// headers, as in a super-packet from a host.
     pub(crate) fn join(&mut self, held: FrameId, id: FrameId) {
         let Frame { segment, len, .. } = *self.get(id);
         let ends = segment.flags.0 & (Flags::FIN.0 | Flags::PSH.0);
@@ -309,7 +309,7 @@ impl Frames {
         self.remove(id);
     }
 
-    /// Notes what became of a frame at `link`, where its flow is traced.
+    /// Records what happened to a frame at `link`, if its flow is traced.
     pub(crate) fn tell(&mut self, at: Nanos, link: u32, id: FrameId, what: What) {
         if self.tap.is_on() {
             let frame = &self.frames[id as usize];
@@ -318,7 +318,7 @@ impl Frames {
         }
     }
 
-    /// Frame `id` has come to a queue whose link measures sojourn times.
+    /// Frame `id` has entered a queue whose link measures sojourn times.
     pub(crate) fn note_entry(&mut self, id: FrameId, at: Nanos) {
         if self.entered.len() <= id as usize {
             self.entered.resize(self.frames.len().max(id as usize + 1), Nanos::ZERO);
@@ -326,17 +326,17 @@ impl Frames {
         self.entered[id as usize] = at;
     }
 
-    /// When frame `id` came there, if it did.
+    /// When frame `id` entered it, if it did.
     pub(crate) fn entered(&self, id: FrameId) -> Option<Nanos> {
         self.entered.get(id as usize).copied()
     }
 
-    /// Frame `id` is the one behind `before`.
+    /// Links frame `id` behind `before`.
     pub(crate) fn follow(&mut self, before: FrameId, id: FrameId) {
         self.get_mut(before).next = id;
     }
 
-    /// Frames on their way.
+    /// Number of frames in flight.
     pub(crate) fn count(&self) -> usize {
         let next = |&id: &FrameId| self.frames.get(id as usize).map(|free| free.next);
         let free = std::iter::successors(Some(self.free), next).take_while(|&id| id != NO_FRAME);

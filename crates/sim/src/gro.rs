@@ -9,14 +9,14 @@ use crate::frame::{Frame, Frames, Kind};
 use crate::tcp::Flags;
 use crate::token::FrameId;
 
-/// Most packets of a poll (Linux `NAPI_POLL_WEIGHT`).
+/// Maximum packets per poll (Linux `NAPI_POLL_WEIGHT`).
 pub(crate) const NAPI_POLL_WEIGHT: u32 = 64;
 /// Lists of held packets, by flow hash (Linux `GRO_HASH_BUCKETS`).
 const GRO_HASH_BUCKETS: usize = 8;
-/// Most packets held in one list (Linux `MAX_GRO_SKBS`).
+/// Maximum packets held in one list (Linux `MAX_GRO_SKBS`).
 const MAX_GRO_SKBS: usize = 8;
 /// A joined IP packet is shorter than this, bytes (Linux `GRO_LEGACY_MAX_SIZE`). The number of fragments is
-/// no limit: from the 18th on, Linux chains packets (`skb_gro_receive`).
+/// not a limit: from the 18th on, Linux chains packets (`skb_gro_receive`).
 const GRO_MAX_SIZE: u32 = 65_536;
 /// Bytes of an Ethernet header, which the limit does not count.
 const ETHERNET_HEADER: u32 = 14;
@@ -28,7 +28,7 @@ pub(crate) struct Gro {
     held: [Vec<FrameId>; GRO_HASH_BUCKETS],
     /// Packets for the next layer, in order.
     passed: Vec<FrameId>,
-    /// Packets that were joined to others.
+    /// Number of packets that were joined to others.
     joined: u64,
 }
 
@@ -66,7 +66,7 @@ impl Gro {
         list.push(id);
     }
 
-    /// The poll ends: what is held goes on (Linux `napi_gro_flush`).
+    /// The poll ends: held packets are passed on (Linux `napi_gro_flush`).
     pub(crate) fn flush(&mut self) {
         for list in &mut self.held {
             self.passed.append(list);

@@ -1,4 +1,4 @@
-//! What GRO joins, and what it does not.
+//! Which packets GRO joins, and which it does not.
 
 use super::*;
 use crate::frame::Ends;
@@ -9,7 +9,7 @@ const MSS: u32 = 1448;
 /// Headers of a segment with timestamps: 14 of Ethernet, 20 of IPv4, 32 of TCP.
 const HEADERS: u32 = 66;
 
-/// A place for the frames of all flows.
+/// Storage for the frames of all flows.
 fn frames() -> Frames {
     let mut frames = Frames::default();
     frames.ends.push(Ends { hashes: [0; 2], mss: MSS });
@@ -41,7 +41,7 @@ fn polled(packets: &[Frame]) -> (Vec<(u32, u64, u32, u32)>, u64) {
     (passed, joined)
 }
 
-/// How many packets a poll of these makes.
+/// How many packets a poll of these produces.
 fn count(packets: &[Frame]) -> usize {
     polled(packets).0.len()
 }
@@ -135,7 +135,7 @@ fn a_list_holds_eight_flows_and_the_oldest_leaves_it() {
     let mut packets: Vec<Frame> = owners.clone().map(|owner| segment(owner, 1, MSS)).collect();
     packets.extend(owners.map(|owner| segment(owner, 1449, MSS)));
     let (passed, joined) = polled(&packets);
-    // The first flow left for the ninth, and comes again for the second, and so on: nothing meets.
+    // The ninth flow evicts the first, whose next segment evicts the second, and so on: nothing is joined.
     assert_eq!((passed.len(), joined), (18, 0));
     // Flows of nine lists are all joined.
     let spread: Vec<Frame> =
@@ -180,8 +180,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever comes, each flow's bytes go on once and in the order in which they came, and no byte of a
-    /// frame is lost.
+    /// Whatever arrives, each flow's bytes are passed on once and in order of arrival, and no byte of a frame
+    /// is lost.
     #[test]
     fn no_byte_is_lost_or_overtakes(steps in steps()) {
         let mut next = [1_u64; 96];

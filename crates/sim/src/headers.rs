@@ -1,4 +1,4 @@
-//! What a queue can ask about a frame in addition to its token: its two hosts and its TCP header.
+//! What a queue can learn about a frame beyond its token: its two hosts and its TCP header.
 
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
@@ -61,7 +61,7 @@ impl Frames {
         self.ends.get(frame.place as usize).copied().unwrap_or_default()
     }
 
-    /// What a super-packet is made up of; `None` for an ordinary packet.
+    /// The composition of a super-packet; `None` for an ordinary packet.
     fn gso(&self, frame: &Frame) -> Option<Gso> {
         let (len, size) = (frame.segment.len, self.mss(frame));
         if frame.kind != Kind::Data || len <= size {

@@ -12,12 +12,12 @@ pub(crate) enum Implementation {
     Reference,
 }
 
-/// Where this environment variable is `1`, every simulation of the process uses the plain implementations.
-/// So a whole command, or a whole test suite, can be run with them.
+/// If this environment variable is `1`, every simulation of the process uses the plain implementations. So a
+/// whole command, or a whole test suite, can be run with them.
 const VARIABLE: &str = "GOODQUEUE_REFERENCE";
 
 impl Implementation {
-    /// What this process uses: [`Implementation::Fast`], unless the environment says otherwise.
+    /// The choice of this process: [`Implementation::Fast`], unless the environment says otherwise.
     pub(crate) fn of_process() -> Implementation {
         static CHOSEN: OnceLock<Implementation> = OnceLock::new();
         *CHOSEN.get_or_init(|| match std::env::var_os(VARIABLE) {

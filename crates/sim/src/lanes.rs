@@ -26,7 +26,7 @@ const PLACE_BITS: u32 = BLOCK.trailing_zeros();
 const LAST: u64 = u64::MAX >> PLACE_BITS;
 
 /// Eight keys. The high bits of a key are a time, the low bits its place in the block. The least key is the
-/// earliest event; of equal times it is that of the lowest place.
+/// earliest event; at equal times, that of the lowest place.
 type Block = [u64; BLOCK];
 
 const fn key(at: Nanos, place: usize) -> u64 {
@@ -76,7 +76,7 @@ impl Lanes {
         Lanes { top: empty, has_few: lanes <= BLOCK / 2, below }
     }
 
-    /// The earliest event; of equal times, that of the lowest lane; [`NEVER`] if nothing is pending.
+    /// The earliest event; at equal times, that of the lowest lane; [`NEVER`] if nothing is pending.
     #[allow(clippy::cast_possible_truncation)]
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
@@ -102,7 +102,7 @@ impl Lanes {
         time(key)
     }
 
-    /// The next event of `lane` is at `at`, [`NEVER`] for none.
+    /// Sets the time of the next event of `lane`; [`NEVER`] for none.
     pub(crate) fn set(&mut self, lane: Lane, at: Nanos) {
         let place = lane as usize % BLOCK;
         if self.has_few || self.below.is_empty() {

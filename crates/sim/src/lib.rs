@@ -1,12 +1,12 @@
-//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]. The
-//! TCP of its hosts does what that of Linux 6.1 does, as far as it matters for queues. It needs no clock,
-//! file, socket or thread. The same scenario gives the same events on every machine
+//! A discrete-event simulator of latency under load, in virtual time. Its queues are those of [`goodqueue`].
+//! Its hosts' TCP behaves as Linux 6.1's does, as far as that matters for queues. The simulator needs no
+//! clock, file, socket or thread. The same scenario produces the same events on every machine
 //! ([`Simulation::trace_hash`]).
 //!
 //! # One flow through a queue
 //!
-//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping at the same time, and how long packets wait in
-//! the queue:
+//! One CUBIC flow through CoDel on a 20 Mbit/s line, a ping alongside, and how long packets wait in the
+//! queue:
 //!
 //! ```
 //! use goodqueue::{Nanos, Rate, Span};
@@ -36,18 +36,17 @@
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
 //!   [`Topology`] makes fat trees, parking lots and any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
-//! * [`Distribution`] draws sizes of flows and times between them. [`Simulation::transfer`] says when a flow
-//!   with an end began and ended, and with [`After`] a flow waits for another.
+//! * [`Distribution`] draws flow sizes and the gaps between flows. [`Simulation::transfer`] reports when a
+//!   finite flow began and ended. [`After`] makes a flow wait for another.
 //! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
-//!   [`Simulation::link`] and [`Simulation::flow`] show the present state, and [`Simulation::take_samples`]
+//!   [`Simulation::link`] and [`Simulation::flow`] show the current state, and [`Simulation::take_samples`]
 //!   returns what the probes measured.
-//! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the
-//!   802.11 medium.
-//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
-//!   [`OwnQueue`].
+//! * [`tcp`]: one host's TCP, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
+//!   medium.
+//! * Your own congestion control implements [`tcp::cc::CongestionControl`], your own queue [`OwnQueue`].
 //! * The crate's `examples/` show each in a few lines.
 //!
-//! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
+//! Complete tests, with statistics, tables and grades, are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]
 
 mod address;

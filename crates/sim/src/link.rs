@@ -17,7 +17,7 @@ use crate::sojourn::Sojourn;
 use crate::tap::What;
 use crate::token::{FrameId, Token};
 
-/// What a link took in, lost and marked, since the beginning.
+/// What a link received, lost and marked since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Drops for each [`Reason`], in the order of [`Reason::ALL`], loss on the way included.
@@ -25,10 +25,10 @@ pub struct LinkCounters {
     /// CE marks.
     pub marks: u64,
     /// Packets handed to its queues. A super-packet (TSO) counts as one; if the queue cuts it, each segment
-    /// counts as one. So every packet that arrived was sent, was dropped (loss on the way apart) or is still
-    /// held.
+    /// counts as one. So every packet that arrived was sent, was dropped (not counting loss on the way) or is
+    /// still held.
     pub arrived: u64,
-    /// Of these, the segments that its queue cut off super-packets. The first segment replaces its
+    /// Of these, the segments that its queue cut from super-packets. The first segment replaces its
     /// super-packet and is not counted here.
     pub cut: u64,
     /// Packets that the device at its far end joined to others (GRO; see
@@ -62,11 +62,11 @@ pub(crate) struct Link {
     pub(crate) counters: LinkCounters,
     /// See [`crate::LinkView::wake_ups`].
     pub(crate) wake_ups: u64,
-    /// How long its packets waited, if that was asked for.
+    /// How long its packets waited, if requested.
     pub(crate) sojourn: Option<Box<Sojourn>>,
     /// The lanes of its near end and of its far end. A lane has no meaning if its end has no events.
     pub(crate) lanes: [Lane; 2],
-    /// What the senders on this link's host get back, in order of time.
+    /// The memory that senders on this link's host get back, in time order.
     pub(crate) credits: Credits,
 }
 
@@ -139,7 +139,7 @@ impl Link {
         Some((self.depart(now, (ends, ends), id, frame), ends))
     }
 
-    /// Hands a frame to the queue of any other link; [`Link::leave`] returns it when it leaves.
+    /// Queues a frame on a link that does not compute ahead; [`Link::leave`] returns it when it leaves.
     #[inline(always)]
     pub(crate) fn queue(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
@@ -181,8 +181,8 @@ impl Link {
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Applies the fate of a frame that left the line at `at`. Puts it behind the one before, or frees it if
-    /// it is lost or refused.
+    /// Applies the fate of a frame that left the line at `at`. Links it behind its predecessor, or frees it
+    /// if it is lost or refused.
     #[inline(always)]
     pub(crate) fn apply(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
@@ -235,8 +235,7 @@ impl Link {
     }
 
     /// Assumes that no frame is on its way and that one of `len` bytes enters at `at`. Returns the earliest
-    /// time at which the next frame can land, and the least length that it can have: zero if it can be
-    /// another frame.
+    /// time at which the next frame can land, and its minimum length: zero if it may be another frame.
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, u32) {
         let (ends, is_taken_in) = match &self.device {
             Some(Device::Fifo(line)) => line.soonest(at, len),
@@ -257,14 +256,14 @@ impl Link {
         }
     }
 
-    /// Whether a frame that comes to its near end now can be the next to come to its far end.
+    /// Whether a frame that enters the near end now can be the next to reach the far end.
     pub(crate) fn awaits(&self) -> bool {
         let is_busy = matches!(&self.device, Some(Device::Single(port)) if port.is_busy());
         self.propagation.next_landing() == NEVER && !is_busy
     }
 
-    /// Takes the frames that have landed on `from` by `until`, each at the time at which it landed, and lets
-    /// its own port act up to then.
+    /// Takes the frames that landed on `from` by `until`, each at its landing time, and runs its own port up
+    /// to then.
     pub(crate) fn fetch(&mut self, from: &mut Link, until: Nanos, frames: &mut Frames) {
         if matches!(self.device, Some(Device::Single(_))) {
             return self.fetch_into_port(&mut from.propagation, until, frames);
@@ -318,7 +317,6 @@ impl Link {
         self.device.as_ref().map_or(NEVER, Device::next_wake)
     }
 
-    /// Handles a pause frame: the line stops or continues.
     /// See [`Device::configure`].
     pub(crate) fn configure(
         &mut self,
@@ -331,6 +329,7 @@ impl Link {
         self.device.as_mut()?.configure(now, queue, self.nominal, &mut losses)
     }
 
+    /// Handles a pause frame: the line stops or continues.
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
         let mut losses =
@@ -411,7 +410,7 @@ impl PacketInfo<Token> for Losses<'_> {
 
     fn segment(&mut self, packet: &Token, index: u16) -> Option<Token> {
         let segment = self.frames.split(packet, index);
-        // The super-packet was counted when it came: the first segment counts for it.
+        // The super-packet was counted when it arrived, which covers the first segment.
         let is_more = u64::from(index > 0 && segment.is_some());
         self.counters.arrived += is_more;
         self.counters.cut += is_more;

@@ -10,11 +10,11 @@ use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason
 use crate::scenario::Discipline;
 use crate::token::{FrameId, Token};
 
-/// A user-defined queue: two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link gets its
-/// own clone.
+/// A user-defined queue, defined by two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link
+/// gets its own clone.
 ///
 /// It must give back every packet exactly once, from `dequeue` or through [`Report::drop`]. The simulation
-/// checks that. It counts what waits, what left, and what was dropped or marked.
+/// checks this, and counts what waits, what left, and what was dropped or marked.
 ///
 /// ```
 /// use goodqueue::{Nanos, Packet, Rate, Reason, Span};
@@ -44,18 +44,18 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
     /// Takes `packet`, or drops it or another one to make room.
     fn enqueue(&mut self, now: Nanos, packet: Token, report: &mut Report<'_>);
 
-    /// The next packet that may leave at `now`. It may drop and mark packets on the way.
+    /// Returns the next packet that may leave at `now`. May drop and mark packets on the way.
     fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token>;
 
-    /// The earliest time at which `dequeue` can give a packet if nothing else arrives. It is called only
-    /// while the queue holds a packet. A queue that holds packets back (a shaper) returns until when; any
-    /// other returns `now`.
+    /// The earliest time at which `dequeue` can return a packet if nothing else arrives. Called only while
+    /// the queue holds a packet. A queue that holds packets back (a shaper) returns when it will release one;
+    /// any other returns `now`.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         Some(now)
     }
 
-    /// Takes the random numbers for its decisions, before the first packet. A run repeats with the seed only
-    /// if the queue uses no others.
+    /// Receives the random numbers for its decisions, before the first packet. A run is reproducible from its
+    /// seed only if the queue uses no others.
     fn seed(&mut self, draws: Rng) {
         let _ = draws;
     }
@@ -71,14 +71,14 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
         BTreeMap::new()
     }
 
-    /// Why it can no longer do its work, in words; `None` while it can. Who runs the simulation asks
-    /// ([`LinkView::fault`](crate::LinkView::fault)) and should end it.
+    /// Why it can no longer work, in words; `None` while it can. The code that runs the simulation checks
+    /// this ([`LinkView::fault`](crate::LinkView::fault)) and should end it.
     fn fault(&self) -> Option<String> {
         None
     }
 }
 
-/// A user-defined queue reports here the packets that it drops or marks.
+/// Where a user-defined queue reports the packets that it drops or marks.
 pub struct Report<'a> {
     now: Nanos,
     held: &'a mut Held,
@@ -100,7 +100,7 @@ impl Report<'_> {
     }
 
     /// Marks `packet` with Congestion Experienced and counts it under `reason`; returns `false` without
-    /// marking it if its sender does not speak ECN.
+    /// marking it if its sender does not use ECN.
     pub fn mark(&mut self, packet: &mut Token, reason: Reason) -> bool {
         let is_marked = packet.set_ce();
         if is_marked {
@@ -130,7 +130,7 @@ pub struct NamedQueue {
 }
 
 impl Discipline {
-    /// A user-defined queue under `name`, which tables, charts and claims show. Choose a name that no other
+    /// A user-defined queue called `name`, as shown in tables, charts and claims. Choose a name that no other
     /// queue has.
     ///
     /// It can be in front of any line: alone, below a [`Shaper`](crate::Shaper), as one of several hardware
@@ -172,7 +172,7 @@ impl fmt::Display for NamedQueue {
     }
 }
 
-/// What a user-defined queue holds, and its statistics.
+/// The contents of a user-defined queue, and its statistics.
 #[derive(Debug)]
 struct Held {
     name: Arc<str>,
@@ -214,12 +214,12 @@ impl Running {
         Running { queue, held, never_holds_back: false }
     }
 
-    /// Why it can no longer do its work, with its name.
+    /// Why it can no longer work, with its name.
     pub(crate) fn fault(&self) -> Option<String> {
         self.queue.fault().map(|why| format!("{}: {why}", self.held.name))
     }
 
-    /// The same at an output of a switch. The switch does not ask a queue when it can give a packet.
+    /// Like [`Running::new`], at a switch output: the switch does not ask when a queue can release a packet.
     pub(crate) fn at_switch(own: &NamedQueue, draws: Rng) -> Running {
         Running { never_holds_back: true, ..Running::new(own, draws) }
     }
@@ -244,7 +244,7 @@ impl Queue<Token> for Running {
                 *packets == 0 || !self.never_holds_back,
                 "the queue `{name}` holds {packets} packets and gives none: at a switch no queue holds back"
             );
-            // It would be polled again at once and return none again, without end.
+            // Otherwise it would be polled again at once and return none again, forever.
             let is_early = self.next_wake(now).is_some_and(|at| at <= now);
             assert!(
                 !is_early,
@@ -308,7 +308,7 @@ macro_rules! each {
 }
 
 impl EitherQueue {
-    /// Why it can no longer do its work: the first rule that a custom queue broke.
+    /// Why it can no longer work: the first rule that a custom queue broke.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             EitherQueue::Catalogue(_) | EitherQueue::Member(_) => None,
@@ -316,7 +316,7 @@ impl EitherQueue {
         }
     }
 
-    /// The queue, where it is one of the catalogue.
+    /// The queue, if it is one of the catalogue.
     pub(crate) fn in_catalogue(&self) -> Option<&AnyQueue<Token>> {
         match self {
             EitherQueue::Catalogue(queue) => Some(queue),

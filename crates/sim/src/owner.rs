@@ -21,8 +21,8 @@ pub enum LaneOwner {
     Radio(u32),
     /// A report of a link's device to a sender that waits for it.
     Report(u32),
-    /// A browser, a player or a test of responsiveness. The players' numbers follow the browsers', and those
-    /// of the tests the players'.
+    /// A browser, a player or a test of responsiveness. Players are numbered after browsers, and tests after
+    /// players.
     WebClient(u32),
     /// A video call or a game.
     Talk(u32),

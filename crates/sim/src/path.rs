@@ -8,7 +8,7 @@ use crate::scenario::{NodeId, Scenario};
 /// A place on a path: how far a frame has come. The place before the first link identifies the path.
 pub(crate) type Position = u32;
 
-/// What comes after the last link of a path.
+/// Follows the last link of a path.
 pub(crate) const END: u32 = u32::MAX;
 
 /// The links, in order, that packets from one node to another take.
@@ -16,7 +16,7 @@ pub(crate) const END: u32 = u32::MAX;
 /// # Errors
 /// [`BuildError::NoRoute`] if there is no path, [`BuildError::Invalid`] if a link ends at no node.
 ///
-/// Of several equal paths it is the one whose links come first, also with [`Scenario::ecmp`].
+/// Among equal paths it is the one whose links come first, even with [`Scenario::ecmp`].
 pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>, BuildError> {
     let nodes = scenario.nodes.len();
     for (index, link) in scenario.links.iter().enumerate() {
@@ -37,7 +37,7 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
 /// one for each hop: those of [`route`].
 ///
 /// # Errors
-/// As of [`route`].
+/// Those of [`route`].
 pub fn hops(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<Vec<usize>>, BuildError> {
     let route = route(scenario, from, to)?;
     if !scenario.ecmp {
@@ -58,8 +58,8 @@ pub fn hops(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<Vec<usi
 }
 
 /// Which of `count` next links a conversation takes at a node: the hash's part of the range of all hashes,
-/// cut into as many equal parts (RFC 2992 section 2). Each node mixes the hash with its number, so that nodes
-/// behind each other choose independently; the mixing is the finalizer of MurmurHash3.
+/// cut into as many equal parts (RFC 2992 section 2). Each node mixes the hash with its number, so that
+/// consecutive nodes choose independently; the mixing is the finalizer of MurmurHash3.
 #[allow(clippy::cast_possible_truncation)]
 fn chosen(hash: u32, node: NodeId, count: usize) -> usize {
     let mut key = hash ^ (node as u32).wrapping_mul(0x9e37_79b9);
@@ -84,7 +84,7 @@ pub(crate) struct Paths {
     searched: Option<(NodeId, Vec<Option<u32>>)>,
     /// With equal-cost multipath: every path by its links, with its ends.
     balanced: BTreeMap<Vec<u32>, (Position, [NodeId; 2])>,
-    /// Then also the number of links from every node to a destination.
+    /// With equal-cost multipath: the number of links from every node to a destination.
     distances: BTreeMap<NodeId, Vec<u32>>,
 }
 
@@ -142,7 +142,7 @@ impl Paths {
         Ok(place)
     }
 
-    /// The number of links from every node to `to`; `u32::MAX` from where there is no way.
+    /// The number of links from every node to `to`; `u32::MAX` where there is no path.
     fn distances_to(&self, scenario: &Scenario, to: NodeId) -> Vec<u32> {
         let mut entering = vec![Vec::new(); self.leaving.len()];
         scenario.links.iter().for_each(|link| entering[link.to].push(link.from));
@@ -169,7 +169,7 @@ impl Paths {
         place
     }
 
-    /// The path from one node to another with the fewest links; of several, that with the first links.
+    /// The path from one node to another with the fewest links; among several, the one with the first links.
     fn first(&mut self, scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Position, BuildError> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return Ok(known);
@@ -216,7 +216,7 @@ impl Paths {
         self.links.split(|&link| link == END)
     }
 
-    /// The link after `place`; [`END`] behind the last.
+    /// The link after `place`; [`END`] after the last.
     pub(crate) fn link(&self, place: Position) -> u32 {
         self.links[place as usize]
     }

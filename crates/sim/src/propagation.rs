@@ -1,9 +1,9 @@
 //! Propagation over a link: delay, jitter and loss behind the line; and the device at the far end, if it
 //! gathers packets.
 //!
-//! A device that gathers raises its interrupt a fixed time after the first packet came (`ethtool -C
-//! rx-usecs`), and Linux then polls it (NAPI): all packets that have come by then are received at that time.
-//! So a packet lands when it is polled.
+//! A device that gathers raises its interrupt a fixed time after the first packet arrives (`ethtool -C
+//! rx-usecs`), and Linux then polls it (NAPI): all packets that have arrived by then are received at that
+//! time. So a packet lands when it is polled.
 
 use goodqueue::{Nanos, Rng, Span};
 
@@ -41,14 +41,14 @@ struct Chance {
 struct Gather {
     /// Time from the first packet to the poll (`rx-usecs`).
     rx_usecs: Span,
-    /// The last poll that is planned, or that took place.
+    /// The time of the last poll, planned or past.
     poll: Nanos,
-    /// When the last packet came to the device.
+    /// When the last packet reached the device.
     came: Nanos,
 }
 
 impl Gather {
-    /// When a packet that comes to the device at `at` is received. Packets come in order of time.
+    /// When a packet that reaches the device at `at` is received. Packets arrive in time order.
     fn received(&mut self, at: Nanos) -> Nanos {
         self.came = at;
         if at >= self.poll {
@@ -58,7 +58,7 @@ impl Gather {
     }
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
     /// It is lost.
@@ -74,7 +74,7 @@ pub(crate) enum Fate {
 }
 
 impl Propagation {
-    /// `rx_usecs`: the device at the far end gathers packets for so long.
+    /// `rx_usecs`: how long the device at the far end gathers packets.
     pub(crate) fn new(spec: &scenario::Link, node: u64, seed: u64, rx_usecs: Option<Span>) -> Propagation {
         let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
         let loss = LossState::new(&spec.loss, Rng::stream(seed, node, "loss"));

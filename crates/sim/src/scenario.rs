@@ -1,4 +1,4 @@
-//! What is simulated, as plain data: nodes, links and what the hosts do.
+//! The scenario, as plain data: nodes, links and what the hosts do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,20 +47,20 @@ pub struct Scenario {
     pub talks: Vec<Talk>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
-    /// Nodes that are switches. A frame at any other node is at once at the link that it leaves by.
+    /// Nodes that are switches. At any other node a frame reaches its outgoing link at once.
     pub switches: Vec<Switch>,
-    /// Whether a conversation takes one of all paths with the fewest links, by its flow hash (equal-cost
+    /// Whether a conversation takes one of the paths with the fewest links, by its flow hash (equal-cost
     /// multipath, ECMP): at each node the hash, mixed with the node's number, selects one of the next links
-    /// by hash threshold (RFC 2992 section 2). Each direction has its own hash and path. All connections of
-    /// a browser, a player or a test of responsiveness to one server take one path.
+    /// by hash threshold (RFC 2992 section 2). Each direction has its own hash and path. All connections of a
+    /// browser, a player or a test of responsiveness to one server take one path.
     pub ecmp: bool,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The caller must choose the maximum
     /// segment size of `tcp` accordingly.
     pub ipv6: bool,
-    /// Nodes that speak IPv6 even if `ipv6` is off; so does who talks with them. Their segments are 20 bytes
-    /// shorter than those of `tcp`.
+    /// Nodes that speak IPv6 even if `ipv6` is off; any node that talks to them does so too. Their segments
+    /// are 20 bytes shorter than those of `tcp`.
     pub ipv6_nodes: Vec<NodeId>,
     /// Start of the load: the zero of the times in samples.
     pub origin: Span,
@@ -80,17 +80,17 @@ pub struct Radio {
     pub links: Vec<usize>,
 }
 
-/// A node that is a switch. All links to it are its inputs, all links from it its outputs. An output has a
-/// line of a fixed rate, and no shaper, ring or flow control. No host can be at the node.
+/// A node that is a switch. All links to it are inputs; all links from it are outputs. An output has a line
+/// of a fixed rate, and no shaper, ring or flow control. No host can be at the node.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// The node.
     pub node: NodeId,
     /// Where the packets wait. The queue of an output is that of its link.
     pub buffers: Buffers,
-    /// The queue, where the queues are not those of outputs.
+    /// The queue, if the queues do not belong to outputs.
     pub queue: QueueSpec,
-    /// Most bytes that wait in it; `None`: limited by its queues alone.
+    /// Maximum bytes that wait in the switch; `None`: limited only by its queues.
     pub memory: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ impl Link {
     }
 }
 
-/// What waits in front of a line.
+/// The queueing in front of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // One for each link, and most are of the first kind.
 pub enum Discipline {
@@ -127,7 +127,7 @@ pub enum Discipline {
     Queue(QueueSpec),
     /// `htb` over a tree of classes.
     Classes(Arc<ClassTree>),
-    /// One's own; made by [`Discipline::own`].
+    /// A user-defined queue, made by [`Discipline::own`].
     Own(NamedQueue),
 }
 
@@ -174,7 +174,7 @@ pub struct PortSpec {
     pub queue: Discipline,
     /// A token bucket that holds the queue back.
     pub shaper: Option<Shaper>,
-    /// Hardware queues, each with `queue` and `ring` of its own (Linux `mq`); 1 for most devices.
+    /// Hardware queues, each with its own `queue` and `ring` (Linux `mq`); 1 for most devices.
     pub lanes: u32,
     /// The driver's transmit ring.
     pub ring: Option<RingSpec>,
@@ -246,7 +246,7 @@ pub enum Opener {
     /// The host that sends the data (an upload).
     #[default]
     Sender,
-    /// The host that receives them (a download).
+    /// The host that receives it (a download).
     Receiver,
 }
 
@@ -259,29 +259,29 @@ pub struct Flow {
     pub to: NodeId,
     /// Congestion control of the sender, over TCP.
     pub cc: CcKind,
-    /// Over QUIC, in place of TCP, with this congestion control. BBR is not to be had: quinn's takes random
-    /// bits from the system. Such a flow has neither `bytes` nor `max_rate`, and nothing of
-    /// [`Scenario::tcp`] but `ecn` concerns it.
+    /// Runs over QUIC instead of TCP, with this congestion control. BBR is not available: quinn's takes
+    /// random bits from the system. Such a flow has neither `bytes` nor `max_rate`, and of [`Scenario::tcp`]
+    /// only `ecn` applies to it.
     pub quic: Option<QuicCc>,
     /// Differentiated services code point of both directions, 0 to 63.
     pub dscp: u8,
     /// Who opens the connection.
     pub opener: Opener,
-    /// When it is opened; with `after`, not before.
+    /// When it is opened; with `after`, not earlier than this.
     pub start: Span,
-    /// It waits for another flow; `None`: for no other.
+    /// The flow that it waits for; `None`: it waits for none.
     pub after: Option<After>,
     /// When it is aborted with a reset; `None`: at the end.
     pub stop: Option<Span>,
-    /// Bytes to send; `None`: unlimited. When the receiver has them all, [`Simulation::transfer`] says.
+    /// Bytes to send; `None`: unlimited. [`Simulation::transfer`] reports when the receiver has them all.
     ///
     /// [`Simulation::transfer`]: crate::Simulation::transfer
     pub bytes: Option<u64>,
-    /// The limit of its rate, payload only (`SO_MAX_PACING_RATE`); `None`: no limit.
+    /// Rate limit, payload only (`SO_MAX_PACING_RATE`); `None`: no limit.
     pub max_rate: Option<Rate>,
 }
 
-/// A flow begins after another: the next request of a user who has the answer to the last one.
+/// Starts a flow after another: the next request of a user who has received the last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
     /// Number of the other flow in [`Scenario::flows`]. It has [`Flow::bytes`], and goes over TCP.
@@ -290,12 +290,12 @@ pub struct After {
     pub pause: Span,
     /// If this flow would be opened at this time or later, it is not opened at all.
     pub until: Span,
-    /// It goes over the connection of the other flow, which is kept, and opens none. Its congestion control
-    /// and DSCP are those of the flow that opened the connection. If the receiver opened it, the receiver
-    /// asks with a request of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
+    /// The flow reuses the other flow's connection, which is kept, and opens none. Its congestion control and
+    /// DSCP are those of the flow that opened the connection. If the receiver opened it, the receiver sends a
+    /// request of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
     ///
-    /// Such a flow has the ends of the other one, which is in front of it in the list, and no stop. One flow
-    /// at most follows another in this way.
+    /// Such a flow has the same ends as the other one, which precedes it in the list, and has no stop. At
+    /// most one flow follows another in this way.
     pub kept: bool,
 }
 
@@ -354,17 +354,17 @@ pub struct Source {
     pub to: NodeId,
     /// When it sends.
     pub pattern: Pattern,
-    /// Bytes of a frame as a queue counts it.
+    /// Frame length as a queue counts it, bytes.
     pub len: u32,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// First datagram not before.
+    /// No datagram before this.
     pub start: Span,
-    /// No datagram at or after; `None`: to the end.
+    /// No datagram at or after this; `None`: to the end.
     pub stop: Option<Span>,
 }
 
-/// What a probe speaks.
+/// The protocol of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbeKind {
     /// The isochronous UDP probe of `goodqueue_probe::echo` (irtt's packets), on an absolute grid.
@@ -383,17 +383,17 @@ pub struct Probe {
     pub from: NodeId,
     /// Host that answers.
     pub to: NodeId,
-    /// What it speaks.
+    /// Its protocol.
     pub kind: ProbeKind,
     /// Mean time between two requests.
     pub interval: Span,
-    /// Bytes behind the UDP or ICMP header; at least 60 for [`ProbeKind::Irtt`].
+    /// Bytes after the UDP or ICMP header; at least 60 for [`ProbeKind::Irtt`].
     pub payload: u32,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
     /// First request.
     pub start: Span,
-    /// No request at or after.
+    /// No request at or after this.
     pub stop: Span,
 }
 
@@ -444,8 +444,8 @@ pub struct Rpm {
     pub to: NodeId,
     /// Congestion control of both.
     pub cc: CcKind,
-    /// Which direction, and how. The numbers of its probes in samples follow those of [`Scenario::probes`],
-    /// whatever it says.
+    /// Direction and parameters. In samples, its probes are numbered after those of [`Scenario::probes`],
+    /// whatever this says.
     pub config: ClientConfig,
 }
 

@@ -1,8 +1,7 @@
 //! A FIFO whose items are mostly cleared all at once.
 
-/// A queue in one piece of memory. Appending and clearing take a handful of instructions, fewer than in a
-/// ring. Places of items that were taken one by one are used again when the queue is empty, or when they are
-/// half of it.
+/// A queue in contiguous memory. Appending and clearing take a handful of instructions, fewer than in a ring.
+/// Places freed by taking items one by one are reused when the queue is empty, or when they are half of it.
 #[derive(Debug)]
 pub(crate) struct Sequence<T> {
     items: Vec<T>,
@@ -16,7 +15,7 @@ impl<T> Default for Sequence<T> {
     }
 }
 
-/// So many free places before the first item are not worth a move.
+/// Fewer free places than this before the first item are not worth a move.
 const SLACK: usize = 64;
 
 impl<T: Copy> Sequence<T> {

@@ -4,7 +4,7 @@ use goodqueue::{Histogram, Nanos};
 
 /// The sojourn times of one link's packets. A sojourn time is the time from a packet's arrival at the queue
 /// until the line begins to send it: in the queue, and in the device ring below. On the air it ends when the
-/// first exchange with the packet begins. It counts if its end is within the window. Dropped packets have
+/// first exchange with the packet begins. It is counted if its end is within the window. Dropped packets have
 /// none.
 #[derive(Clone, Debug)]
 pub(crate) struct Sojourn {

@@ -3,12 +3,12 @@
 //! What it can pass depends on where it keeps the packets that cannot leave at once:
 //!
 //! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all packets behind
-//!   it, also those whose outputs are free. With uniform traffic at most 2 - sqrt 2 = 58.6 % passes (Karol,
+//!   it, even those whose outputs are free. With uniform traffic at most 2 - sqrt 2 = 58.6 % passes (Karol,
 //!   Hluchyj and Morgan, 1987).
 //! * [`Buffers::Voq`]: virtual output queues: each input has a queue for every output. iSLIP (`McKeown`,
 //!   1999) matches inputs and outputs, in rounds until none adds a pair.
 //! * [`Buffers::Output`]: a queue at each output, as in a switch with one memory for all.
-//! * [`Buffers::Shared`]: one queue for all. Its head can have to wait for its output too.
+//! * [`Buffers::Shared`]: one queue for all. Its head may also have to wait for its output.
 //!
 //! With [`Buffers::Input`] and [`Buffers::Voq`] an input feeds one output at a time, and its queues are read
 //! at the rate of the fabric. The packet leaves over its line during that time and after it (cut-through into
@@ -45,12 +45,12 @@ impl Buffers {
     }
 }
 
-/// A switch to be built. `O` says which queue an output has.
+/// The specification of a switch. `O` specifies the queue of an output.
 #[derive(Clone, Debug)]
 pub struct SwitchSpec<O = QueueSpec> {
     /// Number of inputs, at least 1.
     pub inputs: usize,
-    /// Each output's line, and the queue for what goes there.
+    /// Each output's line, and the queue for packets to it.
     pub outputs: Vec<(Serializer, O)>,
     /// Where the packets wait.
     pub buffers: Buffers,
@@ -106,7 +106,7 @@ pub struct Switch<P: Packet, Q = AnyQueue<P>> {
     inputs: Vec<Input>,
     outputs: Vec<Output<P>>,
     draws: Rng,
-    /// What is in the queues, without the heads.
+    /// The backlog of the queues, without the heads.
     queued: Backlog,
 }
 
@@ -122,7 +122,7 @@ impl<P: Packet> Switch<P> {
 }
 
 impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
-    /// The same with queues of any kind. `common` builds a queue of [`Buffers::Input`] or
+    /// Like [`Switch::new`], with queues of any kind. `common` builds a queue of [`Buffers::Input`] or
     /// [`Buffers::Shared`], `own` one of an output. Each gets its part of the specification, the rate of its
     /// line, and its own random numbers.
     pub(crate) fn with_queues<O>(
@@ -171,7 +171,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         })
     }
 
-    /// What waits in it. Packets on lines do not count.
+    /// Packets that wait in it. Packets on lines do not count.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.heads.iter().flatten().fold(self.queued, |sum, head| Backlog {
@@ -200,8 +200,8 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         output.stats.busy - output.free_at.since(now)
     }
 
-    /// When the first bit left of the packet on the line of `output`, or of the last one before; zero before
-    /// the first packet.
+    /// When the first bit of the packet on the line of `output` left, or of the last packet if the line is
+    /// idle; zero before the first packet.
     #[must_use]
     pub fn started(&self, output: usize) -> Nanos {
         self.outputs[output].started
@@ -217,7 +217,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         self.queues.iter().skip(from).step_by(step)
     }
 
-    /// Does something with a queue, and keeps count of what it holds.
+    /// Runs `act` on a queue, and keeps `queued` up to date.
     fn with<T>(&mut self, queue: usize, act: impl FnOnce(&mut Q) -> T) -> T {
         let queue = &mut self.queues[queue];
         let before = queue.backlog();
@@ -269,8 +269,8 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         lines.chain(inputs).min()
     }
 
-    /// Lines that are free at `now` take what waits for them. Call it after all arrivals and departures at
-    /// `now`.
+    /// Each line that is free at `now` takes a packet that waits for it. Call it after all arrivals and
+    /// departures at `now`.
     pub fn connect(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
         match self.buffers {
             Buffers::Input => self.connect_heads(now, ports),

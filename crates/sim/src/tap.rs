@@ -5,16 +5,16 @@ use goodqueue::{Nanos, Reason};
 use crate::frame::{Frame, Kind};
 use crate::tcp::{Blocks, Segment};
 
-/// What became of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Its host handed it to the first link.
     Sent,
-    /// A queue gave it the CE codepoint, or would have if it had not been marked before.
+    /// A queue marked it CE, or would have if it had not been marked already.
     Marked(Reason),
     /// A queue dropped it, or it was lost on the way ([`Reason::Loss`]).
     Dropped(Reason),
-    /// It came to the other host.
+    /// It reached the other host.
     Delivered,
 }
 
@@ -52,7 +52,7 @@ pub struct TraceEvent {
 /// The flows that are traced, and their events.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
-    /// By number of flow. Empty while none is traced.
+    /// Indexed by flow number. Empty while no flow is traced.
     traced: Vec<bool>,
     pub(crate) events: Vec<TraceEvent>,
 }

@@ -39,7 +39,7 @@ const NIL: u32 = u32::MAX;
 
 /// Timers by (time, lane). Timers of the next seconds are in the slots of a timing wheel, unsorted (Varghese
 /// and Lauck 1987); later ones are in a heap. A slot is sorted when its time comes. Timers that are set for
-/// it after that go into a heap of its own. So ten thousand timers cost each other nothing until their slot
+/// it after that go into a separate heap. So ten thousand timers do not slow each other down until their slot
 /// comes.
 ///
 /// A timer that is brought forward leaves an invalid entry behind. A timer that is moved to a later time
@@ -51,7 +51,7 @@ pub(crate) struct Timers {
     /// The entries of the slot `current`, the first one last. The high bits are the time since the slot
     /// began, the low 32 the lane.
     sorted: Vec<u64>,
-    /// Further entries of slots up to `current`. Both are empty only if there is no entry at all.
+    /// Further entries of slots up to `current`. This and `sorted` are both empty only if there is no entry.
     late: Heap,
     /// The first entry of each slot less than [`SLOTS`] ahead of `current`, at its slot modulo [`SLOTS`].
     wheel: Box<[u32]>,
@@ -88,7 +88,7 @@ impl Timers {
         self.due.resize(timers.max(self.due.len()), NEVER);
     }
 
-    /// Lets timer `lane` fire at `at`, or at an earlier time if that was set before.
+    /// Sets timer `lane` to fire at `at`, unless it is already set for an earlier time.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
@@ -234,7 +234,7 @@ impl Heap {
         self.0[hole] = entry;
     }
 
-    /// Takes the least entry out. The hole goes down to a leaf, since the last entry mostly belongs there,
+    /// Takes the least entry out. The hole goes down to a leaf, since the last entry usually belongs there,
     /// and then rises.
     fn pop(&mut self) -> Option<Entry> {
         let last = self.0.pop()?;

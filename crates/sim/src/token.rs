@@ -1,4 +1,4 @@
-//! What a queue of the simulator holds: the number of a frame, with what a queue asks of a packet.
+//! What a queue of the simulator holds: the number of a frame, and the properties that a queue asks for.
 
 use goodqueue::Packet;
 

@@ -33,7 +33,7 @@ use crate::tcp::Config;
 pub struct Topology {
     /// Names of all nodes.
     pub nodes: Vec<String>,
-    /// Directed links: of edge `e`, number 2e is that from its first end to its second, and 2e + 1 the other.
+    /// Directed links: link 2e goes from the first end of edge `e` to the second, and link 2e + 1 back.
     pub links: Vec<Link>,
     /// The nodes that are hosts.
     pub hosts: Vec<NodeId>,
@@ -90,7 +90,7 @@ impl Topology {
     }
 
     /// The parking lot: a chain of `hops` bottlenecks. One pair of hosts is at the ends of the chain, and
-    /// each bottleneck has a pair of its own.
+    /// each bottleneck has its own pair.
     ///
     /// ```text
     ///  hosts[0] ── router 0 ══ router 1 ══ router 2 ── hosts[1]         hosts[2] to hosts[3]: hop 0
@@ -147,9 +147,9 @@ impl Topology {
         net
     }
 
-    /// The network with nothing to do yet: add flows, sources and probes. Flows take one of all paths with
-    /// the fewest links ([`Scenario::ecmp`]). The hosts' devices take no super-packets ([`Config::tso`] is
-    /// off), so that queues see packets.
+    /// The network with nothing to do yet: add flows, sources and probes. Each flow takes one of the paths
+    /// with the fewest links ([`Scenario::ecmp`]). The hosts' devices take no super-packets ([`Config::tso`]
+    /// is off), so that queues see packets.
     #[must_use]
     pub fn scenario(self) -> Scenario {
         let tcp = Config { tso: false, ..Config::default() };

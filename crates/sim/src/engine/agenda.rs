@@ -11,7 +11,7 @@ use crate::timers::Timers;
 #[derive(Debug)]
 pub(crate) struct Agenda {
     pub(super) now: Nanos,
-    /// The time that the clock shows at the end of the present run.
+    /// The time that the clock shows at the end of the current run.
     pub(super) horizon: Nanos,
     lanes: Lanes,
     /// The owner of each of `lanes`. The lanes of timers follow.
@@ -20,7 +20,7 @@ pub(crate) struct Agenda {
     first: FirstTimers,
 }
 
-/// The first timer of each kind, in the order in which timers of one time fire. The script has timer 0.
+/// The first timer of each kind, in the order in which simultaneous timers fire. The script has timer 0.
 #[derive(Clone, Copy, Debug)]
 struct FirstTimers {
     reports: Lane,
@@ -45,7 +45,7 @@ impl Agenda {
         let fetchers = scenario.browsers.len() + scenario.players.len() + scenario.rpm.len();
         let talks = web_clients + fetchers as Lane;
         let quic = talks + scenario.talks.len() as Lane;
-        // One for each flow, whatever carries it, if QUIC carries any.
+        // One for each flow, over TCP too, if any is over QUIC.
         let has_quic = scenario.flows.iter().any(|flow| flow.quic.is_some());
         let flows = quic + if has_quic { scenario.flows.len() as Lane } else { 0 };
         let mut agenda = Agenda {
@@ -71,19 +71,19 @@ impl Agenda {
         self.owners = owners;
     }
 
-    /// The next event of `lane` is at `at`, [`NEVER`] for none.
+    /// Sets the time of the next event of `lane`; [`NEVER`] for none.
     pub(super) fn set(&mut self, lane: Lane, at: Nanos) {
         self.lanes.set(lane, at);
     }
 
-    /// The next event of `lane` is at `at` if it would have been later.
+    /// Moves the next event of `lane` to `at` if it is later.
     pub(super) fn bring_forward(&mut self, lane: Lane, at: Nanos) {
         if at < self.lanes.at(lane) {
             self.lanes.set(lane, at);
         }
     }
 
-    /// Lets the timer of `owner` fire at `at`, or at an earlier time if that was set before.
+    /// Sets the timer of `owner` to fire at `at`, unless it is already set for an earlier time.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn wake(&mut self, owner: LaneOwner, at: Nanos) {
@@ -136,13 +136,13 @@ impl Agenda {
         }
     }
 
-    /// The owner of `lane`, which may be that of a timer.
+    /// The owner of `lane`, which may be a timer's.
     pub(super) fn owner(&self, lane: Lane) -> LaneOwner {
         let owner = self.owners.get(lane as usize).copied();
         owner.unwrap_or_else(|| self.owner_of_timer(lane - self.first_timer()))
     }
 
-    /// The first lane behind those of the network. The lanes of timers begin there.
+    /// The first lane after those of the network. The lanes of timers begin there.
     #[allow(clippy::cast_possible_truncation)]
     fn first_timer(&self) -> Lane {
         self.owners.len() as Lane

@@ -57,7 +57,7 @@ impl Network {
         let followers = self.followers();
         let follower = |&link: &u32| followers[link as usize];
         for upstream in 0..self.links.len() as u32 {
-            // The links of a chain behind the last one that has a delay do not fetch.
+            // The links of a chain after the last one that has a delay do not fetch.
             let mut rest = std::iter::successors(follower(&upstream), follower);
             let has_delay = rest.any(|link| self.links[link as usize].propagation.delay() > Span::ZERO);
             if let (Some(link), true) = (follower(&upstream), has_delay) {
@@ -93,7 +93,7 @@ impl Network {
         all.map(|(next, link)| next.filter(|next| !link.is_on_air() && can_fetch(next))).collect()
     }
 
-    /// Whether a frame has come to the far end of `link`. If not, the wake-up was spurious.
+    /// Whether a frame has reached the far end of `link`. If not, the wake-up was spurious.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn has_landed(&mut self, agenda: &mut Agenda, link: u32) -> bool {
@@ -125,7 +125,7 @@ impl Network {
         self.foresee(link).0
     }
 
-    /// The earliest time at which the next frame can be at the far end of `link`, and its least length. If
+    /// The earliest time at which the next frame can be at the far end of `link`, and its minimum length. If
     /// the link does not fetch, only frames that have left it count.
     fn foresee(&self, link: u32) -> (Nanos, u32) {
         let at = &self.links[link as usize];
@@ -147,7 +147,7 @@ impl Network {
         }
     }
 
-    /// A frame of `len` bytes comes to the near end of `link` at `at`, and the link had none: the end of the
+    /// A frame of `len` bytes reaches the near end of `link` at `at`, and the link had none: the end of the
     /// chain must wake.
     pub(super) fn announce(&self, agenda: &mut Agenda, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {

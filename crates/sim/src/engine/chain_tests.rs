@@ -119,8 +119,8 @@ proptest! {
         let mut unread = Simulation::new(&scenario).expect("a scenario");
         unread.run_until(one.now());
         prop_assert_eq!((unread.events(), unread.trace_hash()), (one.events(), one.trace_hash()));
-        // What becomes of each probe is the same. A loss is reported when the simulation knows of it, and a
-        // chain can know of it later.
+        // Each probe has the same outcome. A loss is reported when the simulation learns of it, which can be
+        // later with a chain.
         for (simulation, samples) in [(&mut one, &mut ones), (&mut two, &mut twos)] {
             simulation.finish_probes();
             samples.extend(simulation.take_samples());

@@ -50,24 +50,24 @@ struct Script {
     later: BinaryHeap<Reverse<(Nanos, Action)>>,
 }
 
-/// When a flow with [`bytes`](crate::Flow::bytes) began, and when its receiver had all of them.
+/// When a flow with [`bytes`](crate::Flow::bytes) began, and when its receiver had received all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
-    /// When it was opened; `None`: not so far.
+    /// When it was opened; `None`: not yet.
     pub began: Option<Nanos>,
-    /// When the receiver had its last byte; `None`: not so far.
+    /// When the receiver got its last byte; `None`: not yet.
     pub ended: Option<Nanos>,
 }
 
 /// The flows of the scenario with an end.
 #[derive(Debug, Default)]
 struct Transfers {
-    /// By number of flow; the others have an entry, too. Empty if no flow of the scenario has an end.
+    /// By flow number; endless flows have an entry, too. Empty if no flow of the scenario has an end.
     list: Vec<Transfer>,
-    /// Flows that wait for another: the other's number, their own, their earliest start, and when. In the
-    /// order of the first two.
+    /// Flows that wait for another: the other's number, their own, their earliest start, and the condition.
+    /// Sorted by the first two.
     waiting: Vec<(u32, u32, Span, After)>,
-    /// By number of flow, the flow whose connection it goes over. Empty if each opens its own.
+    /// By flow number, the flow whose connection it uses. Empty if each opens its own.
     connections: Vec<u32>,
 }
 
@@ -90,14 +90,14 @@ pub(crate) struct Flow {
     round: u32,
 }
 
-/// What a flow is for.
+/// The role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A flow of the scenario without an end of its own.
+    /// A flow of the scenario without an end.
     Load,
     /// A flow of the scenario with an end.
     Transfer,
-    /// The requests behind the first one on a kept connection, which flow `answers` opened.
+    /// The requests after the first one on a kept connection, which flow `answers` opened.
     KeptRequests { answers: u32 },
     /// The requests of a browser or player on a connection.
     Requests { client: u32, connection: u32 },
@@ -132,7 +132,7 @@ pub(crate) struct Wire {
     lower_headers: u32,
 }
 
-/// What the script does with a flow.
+/// An action of the script on a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Stop(u32),
@@ -205,7 +205,7 @@ impl Transfers {
         let list = vec![Transfer::default(); if has_any { scenario.flows.len() } else { 0 }];
         let mut connections: Vec<u32> = Vec::new();
         if scenario.flows.iter().any(|flow| flow.after.is_some_and(|after| after.kept)) {
-            // The other flow is in front of it in the list: `check` has seen to that.
+            // `check` has made sure that the other flow precedes it in the list.
             for (index, flow) in scenario.flows.iter().enumerate() {
                 let kept = flow.after.filter(|after| after.kept);
                 connections.push(kept.map_or(index as u32, |after| connections[after.flow]));
@@ -214,7 +214,7 @@ impl Transfers {
         Transfers { list, waiting: afters, connections }
     }
 
-    /// The flow whose connection flow `index` goes over, if another one opened it.
+    /// The flow whose connection flow `index` uses, if another one opened it.
     fn kept(&self, index: usize) -> Option<usize> {
         let connection = *self.connections.get(index)? as usize;
         (connection != index).then_some(connection)
@@ -268,7 +268,7 @@ impl Flows {
         };
         let script = &mut flows.script.entries;
         script.reserve_exact(scenario.flows.len());
-        // Those of QUIC have a place here, so that numbers agree, and never start.
+        // QUIC flows have a place here, so that numbers agree, but never start.
         for (index, spec) in scenario.flows.iter().enumerate().filter(|(_, spec)| spec.quic.is_none()) {
             if spec.after.is_none() {
                 script.push((moment(spec.start), Action::Start(index as u32)));
@@ -302,7 +302,7 @@ impl Flows {
             };
             flows.add(agenda, network, &tcp, &new);
         }
-        // Who opens a connection and receives over it asks for each flow behind the first one.
+        // A receiver that opened the connection sends a request for each flow after the first one.
         for answers in kept.into_iter().filter(|&index| scenario.flows[index].opener == Opener::Receiver) {
             let [data, acks] = flows.list[answers].wires;
             let new = NewFlow {
@@ -363,7 +363,7 @@ impl Flows {
         agenda.make_room(self.list.len());
     }
 
-    /// Adds a flow of a browser or a player, and gives its number.
+    /// Adds a flow of a browser or a player, and returns its number.
     pub(super) fn add_for_client(&mut self, agenda: &mut Agenda, network: &Network, new: &NewFlow) -> usize {
         let config = Arc::new(self.client_config(new.conversation.ipv6));
         self.add(agenda, network, &config, new);
@@ -375,8 +375,8 @@ impl Flows {
         Config { nodelay: true, ..*self.tcp[usize::from(ipv6)] }
     }
 
-    /// A connection is up, which flow `first` has opened. Flow `second`, its other direction, may send. It
-    /// starts with the round-trip time that the first one has measured.
+    /// The connection that flow `first` opened is up. Flow `second`, its other direction, may send. It starts
+    /// with the round-trip time that the first one measured.
     pub(super) fn establish_second(&mut self, now: Nanos, [first, second]: [usize; 2], cc: CcKind) {
         let srtt = self.list[first].tx.window().srtt;
         let cc = self.congestion_control(cc, second);
@@ -390,7 +390,7 @@ impl Flows {
         }
     }
 
-    /// Congestion control of flow `number`, with random numbers of its own.
+    /// Congestion control of flow `number`, with its own random numbers.
     fn congestion_control(&self, kind: CcKind, number: usize) -> Cc {
         Cc::new(kind, Rng::stream(self.seed, number as u64, "cc"))
     }
@@ -436,8 +436,8 @@ impl Flows {
         self.pump_rx(agenda, network, index);
     }
 
-    /// Flow `index` begins, over the connection that flow `connection` has opened. If the receiver has opened
-    /// it, it asks first.
+    /// Starts flow `index` over the connection that flow `connection` opened. If the receiver opened it, it
+    /// sends a request first.
     #[allow(clippy::cast_possible_truncation)]
     fn start_kept(&mut self, agenda: &mut Agenda, network: &mut Network, connection: usize, index: usize) {
         self.transfers.list[index].began = Some(agenda.now);
@@ -455,8 +455,8 @@ impl Flows {
         self.write(agenda, network, requests, REQUEST);
     }
 
-    /// Data of a request on a kept connection has come to the sender of flow `answers`. If that was the rest
-    /// of it, the sender answers.
+    /// Data of a request on a kept connection has reached the sender of flow `answers`. If the request is
+    /// complete, the sender answers.
     #[inline(never)]
     pub(super) fn kept_request_arrived(
         &mut self,
@@ -481,11 +481,11 @@ impl Flows {
         self.pump_tx(agenda, network, index);
     }
 
-    /// The application writes a message of `bytes`, and gets its end in the stream: bytes from the first one
-    /// of the flow.
+    /// The application writes a message of `bytes`. Returns where it ends in the stream, in bytes from the
+    /// start of the flow.
     ///
-    /// If it writes without an end, the message is some of those bytes: it goes behind what is sent, and
-    /// behind as much as HTTP/2 over a socket with little unsent data keeps in front of it ([`waiting`]).
+    /// If it writes without an end, the message is part of those bytes: it comes after what was sent, and
+    /// after as much as HTTP/2 over a socket with little unsent data keeps ahead of it ([`waiting`]).
     pub(super) fn write_message(
         &mut self,
         agenda: &mut Agenda,
@@ -512,7 +512,7 @@ impl Flows {
         self.pump_tx(agenda, network, index);
     }
 
-    /// A data frame has come to its receiver.
+    /// A data frame has reached its receiver.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn data_arrived(
@@ -533,8 +533,8 @@ impl Flows {
         role
     }
 
-    /// Data of a flow with an end has come over its connection, `index`. If that was the rest, flows that
-    /// waited for it are planned.
+    /// Data of a finite flow has arrived over its connection, `index`. If that completes the flow, flows that
+    /// waited for it are scheduled.
     #[inline(never)]
     pub(super) fn note_transfer(&mut self, agenda: &mut Agenda, index: usize) {
         let Flow { rx, bytes, current, .. } = &self.list[index];
@@ -555,7 +555,7 @@ impl Flows {
         self.transfers.list.get(index).copied().unwrap_or_default()
     }
 
-    /// An acknowledgement has come to the sender.
+    /// An acknowledgement has reached the sender.
     pub(super) fn ack_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -571,8 +571,8 @@ impl Flows {
         role
     }
 
-    /// Gives senders the memory back that the device of `link` has reported by now. Those that waited for it
-    /// continue.
+    /// Returns to senders the memory that the device of `link` has reported by now. Senders that waited for
+    /// it continue.
     #[inline(never)]
     pub(super) fn give_back(&mut self, agenda: &Agenda, network: &mut Network, link: u32) {
         while let Some(credit) = network.links[link as usize].credits.take(agenda.now) {
@@ -580,7 +580,7 @@ impl Flows {
         }
     }
 
-    /// Gives senders the memory back that devices on the air have returned.
+    /// Returns to senders the memory that devices on the air have released.
     pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
         if !network.returned.is_empty() {
             self.take_all_returned(agenda, network);
@@ -632,9 +632,9 @@ impl Flows {
         }
     }
 
-    /// Gives the sender the memory back of what its host's device has sent by now. Then makes frames of what
-    /// it may send, hands them to that device's link, and sets the timer. Returns whether TCP small queues
-    /// hold the sender back; `None` if memory must first be given back one by one.
+    /// Returns to the sender the memory of the packets that its host's device has sent by now. Then builds
+    /// frames of the data that it may send, hands them to that device's link, and sets the timer. Returns
+    /// whether TCP small queues hold the sender back; `None` if memory must first be given back one by one.
     #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {

@@ -12,7 +12,7 @@ use crate::trace::TraceHash;
 pub(crate) struct EventLog {
     hash: TraceHash,
     events: u64,
-    /// Frames that came to the end of their path.
+    /// Frames that reached the end of their path.
     deliveries: u64,
     recorder: Recorder,
 }
@@ -29,7 +29,7 @@ impl EventLog {
         }
     }
 
-    /// A frame has come to the end of its path.
+    /// A frame has reached the end of its path.
     pub(super) fn deliver(&mut self, frame: &Frame) {
         self.deliveries += 1;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));

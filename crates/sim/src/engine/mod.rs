@@ -2,7 +2,7 @@
 //!
 //! # Parts
 //!
-//! Each part owns its state. A method that changes another part has it as an argument.
+//! Each part owns its state. A method that changes another part takes it as an argument.
 //!
 //! * [`agenda`]: the clock, and what happens next;
 //! * [`network`]: links, paths, switches, radios, and the frames on their way. It knows nothing of hosts;
@@ -14,8 +14,8 @@
 //!
 //! In the order in which events of the same time are handled (see [`crate::lanes`]):
 //!
-//! 1. ports of links: a line ends a packet, a ring reports, a shaper releases a packet; by number of link;
-//! 2. landings: a packet comes to the far end of a link, or the device there is polled; by number of link;
+//! 1. link ports: a line finishes a packet, a ring reports, a shaper releases a packet; by number of link;
+//! 2. landings: a packet reaches the far end of a link, or the device there is polled; by number of link;
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
@@ -23,12 +23,12 @@
 //!    games, then flows over QUIC; by number;
 //! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
-//! What an event causes at once (a host answers, a link without delay passes a packet on) is part of the
-//! event, in the order of causes. What is due at a port is handled before a packet is handed to the port.
+//! Immediate effects of an event (a host answers, a link without delay passes a packet on) are part of the
+//! event, in the order of causes. Work that is due at a port is handled before a packet is handed to it.
 //!
-//! A landing between two links is no event if all frames of the first go to the second, and the second has no
-//! others. The second link fetches what has landed on the first when one of its own frames lands, or when it
-//! is read. See `chain`.
+//! A landing between two links is not an event if all frames of the first go to the second, and the second
+//! gets no others. The second link fetches the frames that landed on the first when one of its own frames
+//! lands, or when it is read. See `chain`.
 
 mod agenda;
 mod chain;
@@ -68,7 +68,7 @@ pub use flows::Transfer;
 pub use sources::Arrivals;
 pub use view::{FlowView, LinkView};
 
-/// A scenario at work.
+/// A running scenario.
 #[derive(Debug)]
 pub struct Simulation {
     agenda: Agenda,
@@ -86,8 +86,8 @@ impl Simulation {
         Simulation::with(scenario, Implementation::of_process())
     }
 
-    /// As [`Simulation::new`], but with the plain implementation wherever there are a fast one and a plain
-    /// one. The network does the same, with more events. For tests that compare the two: see
+    /// Like [`Simulation::new`], but with the plain implementation wherever there is also a fast one. The
+    /// network behaves the same, with more events. For tests that compare the two: see
     /// `docs/parallel-paths.md`.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Builds all but the lanes and the chains of links that fetch.
+    /// Builds everything except the lanes and the chains of links that fetch.
     fn without_lanes(scenario: &Scenario, implementation: Implementation) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let mut agenda = Agenda::new(scenario);
@@ -125,11 +125,11 @@ impl Simulation {
         while !self.run_some(until, u64::MAX) {}
     }
 
-    /// As [`Simulation::run_until`], but returns false after `most` events and deliveries, counted together.
-    /// (One event can deliver thousands of packets that arrive at the same time.) The caller may then
-    /// continue, with the same `until`, or [`Simulation::halt`]. In between it may take traces, samples and
-    /// uses of the air, and read nothing else. A short time can have any number of events, so this method
-    /// lets the caller stop, and bounds what is kept until it is taken.
+    /// Like [`Simulation::run_until`], but returns false after `most` events and deliveries, counted
+    /// together. (One event can deliver thousands of packets that arrive at the same time.) The caller may
+    /// then continue, with the same `until`, or [`Simulation::halt`]. In between it may take traces, samples
+    /// and uses of the air, and read nothing else. A short time can contain any number of events: this method
+    /// lets the caller stop, and bounds the records that are kept until they are taken.
     pub fn run_some(&mut self, until: Nanos, most: u64) -> bool {
         let until = until.min(Agenda::LAST);
         self.agenda.horizon = self.agenda.now.max(until);
@@ -154,16 +154,16 @@ impl Simulation {
         true
     }
 
-    /// Ends a run that [`Simulation::run_some`] has left. The clock stays at the last event, and everything
-    /// can be read.
+    /// Ends a run that [`Simulation::run_some`] interrupted. The clock stays at the last event, and
+    /// everything can be read.
     pub fn halt(&mut self) {
         self.agenda.horizon = self.agenda.now;
         self.catch_up();
     }
 
-    /// Gives the queue of link `link` other parameters, between two steps: the rate of its shaper, for
-    /// example. The packets in it stay, as with `tc qdisc change`. The queue must be of the catalogue and of
-    /// the same kind as `queue`, and alone in front of its line.
+    /// Changes the parameters of the queue of link `link` between two steps: for example, the rate of its
+    /// shaper. Its packets stay, as with `tc qdisc change`. The queue must be of the catalogue and of the
+    /// same kind as `queue`, and alone in front of its line.
     ///
     /// # Errors
     /// If the link has no such queue, or the queue cannot have these parameters.
@@ -193,7 +193,7 @@ impl Simulation {
         }
     }
 
-    /// Handles what an event has caused at once.
+    /// Handles the immediate effects of an event.
     fn run_immediate(&mut self) {
         loop {
             self.hosts.flows.take_returned(&self.agenda, &mut self.network);
@@ -207,7 +207,7 @@ impl Simulation {
         }
     }
 
-    /// Frames that have come to the far end of `link` go on. At least one has.
+    /// Frames that have reached the far end of `link` go on. At least one has.
     fn land(&mut self, link: u32) {
         loop {
             let (id, is_next_due) = self.network.take_landed(&mut self.agenda, link);
@@ -223,8 +223,8 @@ impl Simulation {
         }
     }
 
-    /// The device at the far end of `link` is polled, as often as its packets need, since a poll takes
-    /// [`NAPI_POLL_WEIGHT`] of them (Linux `napi_poll`). What GRO makes of each poll goes on.
+    /// Polls the device at the far end of `link` as often as its packets need: one poll takes up to
+    /// [`NAPI_POLL_WEIGHT`] of them (Linux `napi_poll`). The packets that GRO makes of each poll go on.
     #[inline(never)]
     fn poll(&mut self, link: u32) {
         let mut gro = std::mem::take(&mut self.network.gro);

@@ -37,9 +37,9 @@ pub(crate) struct Network {
     at_node: VecDeque<FrameId>,
     /// Frames that a host has handed to a link, and their fate there; `None` if they must still be queued.
     pub(super) handed_over: Vec<(FrameId, Option<Fate>)>,
-    /// What receiving devices use while they are polled.
+    /// GRO of the receiving device that is polled.
     pub(super) gro: Gro,
-    /// Memory that devices on the air have given back, and that the senders have not got yet.
+    /// Memory that devices on the air have released, and that the senders have not got back yet.
     pub(super) returned: Vec<Credit>,
 }
 
@@ -65,8 +65,8 @@ impl Network {
         Ok(network)
     }
 
-    /// Notes the hashes of the hosts at the ends of every path, for queues that share among hosts, and their
-    /// segments.
+    /// Notes, for every path, the hashes of the hosts at its ends, for queues that share among hosts, and the
+    /// size of their segments.
     pub(super) fn note_hosts(&mut self, hasher: &FlowHasher, scenario: &Scenario) {
         let mss = [false, true].map(|ipv6| scenario.tcp_over(ipv6).mss);
         let ends = |ends: [NodeId; 2]| {
@@ -106,7 +106,7 @@ impl Network {
         owners
     }
 
-    /// The path there and the path back of a conversation with these flow hashes there and back.
+    /// The forward and return paths of a conversation with these forward and return flow hashes.
     ///
     /// # Errors
     /// There is no path, or no time passes on it.
@@ -228,7 +228,7 @@ impl Network {
         self.device_changed(agenda, link);
     }
 
-    /// Does what follows from the fate of a frame on `link`.
+    /// Handles the consequences of a frame's fate on `link`.
     #[inline(always)]
     fn follow(&mut self, agenda: &mut Agenda, link: u32, id: FrameId, fate: Fate) {
         match fate {
@@ -286,7 +286,7 @@ impl Network {
         (token.frame, next <= agenda.now)
     }
 
-    /// Gives the queue of `link` other parameters: see [`super::Simulation::configure_queue`].
+    /// Changes the parameters of the queue of `link`: see [`super::Simulation::configure_queue`].
     pub(super) fn configure(
         &mut self,
         agenda: &mut Agenda,
@@ -306,7 +306,7 @@ impl Network {
             self.device_changed(agenda, number);
             return Ok(());
         }
-        // It has no events of its own: the end of its chain wakes when its next frame can be there.
+        // Its port has no events: the end of its chain wakes when its next frame can be there.
         let mut end = number;
         while let Some(next) = self.links[end as usize].propagation.downstream {
             end = next;
@@ -354,7 +354,7 @@ impl Network {
         self.with_radio(agenda, radio, |radio, sink| radio.advance(now, sink));
     }
 
-    /// Does something with a radio, and handles what results.
+    /// Runs `act` on a radio, and handles the results.
     fn with_radio(
         &mut self,
         agenda: &mut Agenda,
@@ -380,7 +380,7 @@ impl Network {
         }
     }
 
-    /// A frame is in a switch, and will leave it by `port`.
+    /// A frame is in a switch, and will leave it through `port`.
     fn enter_switch(&mut self, agenda: &mut Agenda, port: SwitchPort, id: FrameId) {
         let Network { links, paths, frames, switches, .. } = self;
         let at = frames.get(id);

@@ -124,7 +124,7 @@ impl Probes {
         }
     }
 
-    /// Samples of the probes that were dropped.
+    /// Adds samples of the probes that were dropped.
     #[allow(clippy::cast_possible_truncation)] // Sequence numbers of probes have 32 bits.
     pub(super) fn report_lost(&mut self, frames: &mut Frames, samples: &mut Samples) {
         for lost in frames.lost_probes.drain(..) {

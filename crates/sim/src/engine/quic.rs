@@ -24,7 +24,7 @@ pub(crate) struct Quic {
     list: Vec<Option<Box<QuicFlow>>>,
 }
 
-/// A flow at work: its client and its server, which know of no other flow. The bytes of datagrams under way
+/// A flow at work: its client and its server, which handle no other flow. The bytes of datagrams under way
 /// are stored in `datagrams`. A frame carries the place as the acknowledgement number of its segment.
 #[derive(Debug)]
 struct QuicFlow {
@@ -42,7 +42,7 @@ struct QuicFlow {
     sender: usize,
     start: Nanos,
     stop: Option<Nanos>,
-    /// Payload that the receiver has got before the stop.
+    /// Payload that the receiver got before the stop.
     received: u64,
     is_connected: bool,
     is_stopped: bool,
@@ -75,7 +75,7 @@ impl QuicFlow {
     fn pass_time(&mut self, now: Nanos) {
         if self.numbers[0].is_none() && now >= self.start && !self.is_stopped {
             let sends = (self.sender == 0).then_some(self.cc);
-            // The opening says nothing here: both ends know what the flow is.
+            // The opening is empty here: both ends know what the flow is.
             self.numbers[0] = self.hosts[0].connect(now, self.addresses[1], &[0; OPENING], sends).ok();
         }
         if self.stop.is_some_and(|stop| now >= stop) && !self.is_stopped {
@@ -107,7 +107,7 @@ impl QuicFlow {
         }
     }
 
-    /// Notes what the receiver has got. What comes after the stop counts for nothing.
+    /// Records what the receiver got. Data after the stop does not count.
     fn note_received(&mut self) {
         let receiver = 1 - self.sender;
         if let Some(number) = self.numbers[receiver].filter(|_| !self.is_stopped) {
@@ -217,7 +217,7 @@ impl Quic {
         }
     }
 
-    /// A datagram has come to the client or the server.
+    /// A datagram has reached the client or the server.
     pub(super) fn datagram_arrived(
         &mut self,
         agenda: &mut Agenda,

@@ -20,16 +20,16 @@ use crate::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) radio: Radio,
-    /// When the radio acts next, as it said last.
+    /// When the radio acts next, as it last reported.
     pub(super) next: Nanos,
     pub(super) lane: Lane,
     /// Links whose senders get memory back, for use within one event.
     pub(super) credited: Vec<u32>,
-    /// The uses of its air, if they were asked for.
+    /// The uses of its air, if requested.
     pub(super) log: Option<Vec<AirEvent>>,
 }
 
-/// Passes what comes out of a radio to the links and nodes.
+/// Passes the output of a radio to the links and nodes.
 pub(super) struct RadioSink<'a> {
     pub(super) frames: &'a mut Frames,
     pub(super) links: &'a mut [Link],
@@ -95,7 +95,7 @@ impl Sink for RadioSink<'_> {
         let Some(gso) = self.frames.details(&token).gso else { return };
         let segments = (0..gso.segments).filter_map(|index| self.frames.split(&token, index));
         cut.extend(segments.map(|segment| Frame { handle: segment.frame, len: segment.len, ..*frame }));
-        // The super-packet was counted when it came: the first segment counts for it.
+        // The super-packet was counted when it arrived, which covers the first segment.
         let counters = &mut self.links[link as usize].counters;
         counters.arrived += u64::from(gso.segments) - 1;
         counters.cut += u64::from(gso.segments) - 1;
@@ -134,7 +134,7 @@ impl Channel {
 }
 
 impl AirEnds {
-    /// What the radio sees of a frame that comes to the link at `now`.
+    /// What the radio sees of a frame that enters the link at `now`.
     pub(super) fn frame(&self, now: Nanos, id: FrameId, frame: &frame::Frame) -> Frame {
         Frame {
             handle: id,
@@ -148,7 +148,7 @@ impl AirEnds {
     }
 }
 
-/// The devices that a link is between.
+/// The devices at the ends of a link.
 fn on_air(
     scenario: &Scenario,
     spec: &scenario::Radio,

@@ -1,4 +1,4 @@
-//! What probes, browsers, players, tests of responsiveness, calls and games measured.
+//! The measurements of probes, browsers, players, tests of responsiveness, calls and games.
 
 use goodqueue::Nanos;
 use goodqueue_probe::Sample;

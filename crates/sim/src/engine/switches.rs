@@ -21,11 +21,11 @@ use crate::token::Token;
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     switch: Switch<Token, EitherQueue>,
-    /// For each link, the input that it is, if it is one.
+    /// For each link, its input, if it is one.
     inputs: Vec<Option<u32>>,
     /// For each output, its link.
     outputs: Vec<u32>,
-    /// What is in the switch for each output, on its line too.
+    /// What the switch holds for each output, the packet on its line included.
     held: Vec<Backlog>,
     pub(super) lane: Lane,
 }
@@ -84,20 +84,20 @@ impl PacketInfo<Token> for Outputs<'_> {
     }
 }
 
-/// Takes a packet out of the count of what is held.
+/// Subtracts a packet from what is held.
 fn take(held: &mut Backlog, packet: &Token) {
     held.packets -= 1;
     held.bytes -= u64::from(goodqueue::Packet::len(packet));
 }
 
 impl SwitchNode {
-    /// What waits for an output.
+    /// Packets that wait for an output.
     pub(super) fn backlog(&self, output: usize) -> Backlog {
         let (held, line) = (self.held[output], self.switch.on_line(output));
         Backlog { packets: held.packets - line.packets, bytes: held.bytes - line.bytes }
     }
 
-    /// What is on its line.
+    /// The packet on its line.
     pub(super) fn on_line(&self, output: usize) -> Backlog {
         self.switch.on_line(output)
     }
@@ -182,7 +182,7 @@ impl SwitchNode {
         Ok(SwitchNode { switch, inputs, outputs, held, lane: 0 })
     }
 
-    /// A packet comes from the link `from` and will leave by `output`.
+    /// A packet arrives from the link `from` and will leave by `output`.
     pub(super) fn arrive(
         &mut self,
         now: Nanos,

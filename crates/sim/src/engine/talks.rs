@@ -140,7 +140,7 @@ impl Talks {
         }
     }
 
-    /// A datagram has come to the client or the server.
+    /// A datagram has reached the client or the server.
     pub(super) fn datagram_arrived(
         &mut self,
         agenda: &mut Agenda,

@@ -1,4 +1,4 @@
-//! What can be read of a simulation between two steps.
+//! The state of a simulation that can be read between two steps.
 
 use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
 use goodqueue_probe::rpm::Outcome;
@@ -17,8 +17,8 @@ use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
 use crate::wifi::{AirEvent, Radio};
 
-/// A flow between two steps. Of the state of one over QUIC some figures mean something like that of TCP, and
-/// it has no counters ([`goodqueue_probe::quic::Host::view`]).
+/// A flow between two steps. Over QUIC, some figures of the state mean something similar to TCP's, and there
+/// are no counters ([`goodqueue_probe::quic::Host::view`]).
 #[derive(Clone, Copy, Debug)]
 pub struct FlowView {
     /// Payload bytes that the receiving application has read.
@@ -43,7 +43,7 @@ pub struct LinkView<'a> {
 }
 
 impl LinkView<'_> {
-    /// What waits in its queues.
+    /// Packets that wait in its queues.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         if let Some((node, output)) = self.port {
@@ -52,7 +52,7 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or_else(Backlog::default, Device::backlog)
     }
 
-    /// What its device rings hold, the packet on the line included.
+    /// Packets in its device rings, the packet on the line included.
     #[must_use]
     pub fn ring_backlog(&self) -> Backlog {
         if let Some((node, output)) = self.port {
@@ -81,7 +81,7 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or(Span::ZERO, |device| device.busy_by(self.now))
     }
 
-    /// Times from a packet's arrival at the queue until the line began it; `None` if they were not asked for
+    /// Times from a packet's arrival at the queue until the line began to send it; `None` if not requested
     /// ([`Simulation::measure_sojourn`]).
     #[must_use]
     pub fn sojourn(&self) -> Option<&Histogram> {
@@ -103,7 +103,7 @@ impl LinkView<'_> {
         self.link.counters
     }
 
-    /// How often its port woke: its line ended a packet, its ring reported one, or its queue could release
+    /// How often its port woke: its line finished a packet, its ring reported one, or its queue could release
     /// one. At most three for each packet that arrived, since a queue says exactly when it can release one. A
     /// FIFO in front of a line of one rate is computed ahead and never wakes.
     #[must_use]
@@ -121,7 +121,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// Why a user-defined queue can no longer do its work, with its name ([`OwnQueue::fault`]).
+    /// Why a user-defined queue can no longer work, with its name ([`OwnQueue::fault`]).
     ///
     /// [`OwnQueue::fault`]: crate::OwnQueue::fault
     #[must_use]
@@ -219,7 +219,7 @@ impl Simulation {
         self.hosts.sources.arrivals(index)
     }
 
-    /// Traces flow `index` from now on: what becomes of each of its segments. See [`Simulation::take_trace`].
+    /// Traces flow `index` from now on: what happens to each of its segments. See [`Simulation::take_trace`].
     /// Tracing does not change the simulation.
     pub fn trace_flow(&mut self, index: usize) {
         if index < self.hosts.flows.count() {
@@ -239,7 +239,7 @@ impl Simulation {
         self.hosts.samples.take()
     }
 
-    /// Measures from now on how long packets wait at link `index`. Packets count that the line begins at
+    /// Measures from now on how long packets wait at link `index`. Counts packets that the line begins at
     /// `from` or later, and before `to`. Measuring does not change the simulation. On a link on the air, the
     /// packets are those of the device that it leaves: [`crate::wifi::Radio::measure_sojourn`].
     pub fn measure_sojourn(&mut self, index: usize, from: Nanos, to: Nanos) {
@@ -256,15 +256,15 @@ impl Simulation {
         &self.network.radios[index].radio
     }
 
-    /// What test `index` of responsiveness has come to so far; `None` if there is no such test.
+    /// The result of responsiveness test `index` so far; `None` if there is no such test.
     #[must_use]
     pub fn responsiveness(&self, index: usize) -> Option<Outcome> {
         self.hosts.web_clients.outcome(index)
     }
 
-    /// A connection of test `index` of responsiveness that carries load, the number `load` in the order in
-    /// which they began; `None` if it has not begun. Of what was received, the load counts, with the requests
-    /// or answers of probes that share its flow.
+    /// Load-carrying connection number `load` of responsiveness test `index`, in the order in which they
+    /// began; `None` if it has not begun. `received` counts the load, with the requests or answers of probes
+    /// that share its flow.
     #[must_use]
     pub fn rpm_load(&self, index: usize, load: usize) -> Option<FlowView> {
         let (flow, before) = self.hosts.web_clients.load(index, load)?;

@@ -4,8 +4,8 @@
 //! A connection is two flows: one of requests, whose handshake is that of the connection, and one of answers.
 //! The data of each is acknowledged by separate packets, never by the data of the other (no piggybacking).
 //!
-//! Requests and answers have no contents. So one that shares a flow with an endless one is bookkeeping: the
-//! place in the stream of bytes where it ends.
+//! Requests and answers have no contents. So one that shares a flow with an endless one exists only as the
+//! position in the byte stream where it ends.
 
 use std::collections::VecDeque;
 
@@ -74,7 +74,7 @@ struct Connection {
     answers: VecDeque<(u64, u64)>,
     /// Ends of the answers that are on their way.
     due: VecDeque<u64>,
-    /// Bytes of answers that the browser was told of.
+    /// Bytes of answers reported to the browser so far.
     told: u64,
     load: Option<Load>,
 }
@@ -83,9 +83,9 @@ struct Connection {
 #[derive(Clone, Copy, Debug)]
 struct Load {
     flow: usize,
-    /// Bytes of the flow in front of it.
+    /// Bytes of the flow before it.
     before: u64,
-    /// Its bytes that the client was told of.
+    /// Its bytes reported to the client so far.
     told: u64,
 }
 
@@ -143,7 +143,7 @@ impl WebClients {
         Ok(clients)
     }
 
-    /// Adds a browser, a player or a test of these servers.
+    /// Adds a browser, a player or a test with these servers.
     fn add(
         &mut self,
         scenario: &Scenario,
@@ -193,7 +193,7 @@ impl WebClients {
         self.act(agenda, network, flows, index);
     }
 
-    /// Tells a browser, a player or a test what happened, and does what it asks for.
+    /// Passes an event to a browser, a player or a test, and carries out its actions.
     fn handle(
         &mut self,
         agenda: &mut Agenda,
@@ -226,12 +226,12 @@ impl WebClients {
                 Action::Send { connection, request, response } => {
                     let connection = &mut self.list[index].connections[connection as usize];
                     let end = flows.write_message(agenda, network, connection.flow, request);
-                    // One request behind the other, even if less waits in front of the second.
+                    // Requests follow each other, even if less data waits ahead of the second.
                     connection.ends[0] = end.max(connection.ends[0] + request);
                     connection.answers.push_back((connection.ends[0], response));
                 }
                 Action::Close { connection } => {
-                    // The client resets its end. A server that still sends an answer sends it to the end: the
+                    // The client resets its end. A server that is still sending an answer completes it: the
                     // reset does not reach its sender.
                     let connection = &mut self.list[index].connections[connection as usize];
                     connection.is_closed = true;
@@ -239,7 +239,7 @@ impl WebClients {
                     let is_loaded = connection.load.is_some_and(|load| load.flow == answers);
                     flows.abort(agenda, network, requests);
                     if is_loaded {
-                        // Its sender stops at the planned time, as that of any flow.
+                        // Its sender stops at the planned time, like that of any flow.
                         flows.abort(agenda, network, answers);
                     }
                 }
@@ -263,7 +263,7 @@ impl WebClients {
         flows.write(agenda, network, flow, u64::MAX);
     }
 
-    /// Tells a test how much of its load on a connection has come to the far end.
+    /// Reports to a test how much of its load on a connection has reached the far end.
     fn load_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -282,14 +282,14 @@ impl WebClients {
         }
     }
 
-    /// The flow of the load number `load` of test `index`, and its bytes in front of the load.
+    /// The flow of the load number `load` of test `index`, and its bytes before the load.
     pub(super) fn load(&self, index: usize, load: usize) -> Option<(usize, u64)> {
         let client = self.tests().nth(index)?;
         let load = client.connections[*client.loads.get(load)?].load?;
         Some((load.flow, load.before))
     }
 
-    /// What test `index` of responsiveness came to so far.
+    /// The result of responsiveness test `index` so far.
     pub(super) fn outcome(&self, index: usize) -> Option<Outcome> {
         self.tests().nth(index)?.fetcher.outcome()
     }
@@ -298,7 +298,7 @@ impl WebClients {
         self.list.iter().skip(self.first_test)
     }
 
-    /// A DNS query has come to the server.
+    /// A DNS query has reached the server.
     pub(super) fn query_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -316,7 +316,7 @@ impl WebClients {
         network.send(agenda, answer);
     }
 
-    /// A DNS answer has come to the browser or player.
+    /// A DNS answer has reached the browser or player.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn answer_arrived(
         &mut self,
@@ -377,7 +377,7 @@ impl WebClients {
         flows.start(agenda, network, flow);
     }
 
-    /// A data segment of a connection has come to the server or to the client.
+    /// A data segment of a connection has reached the server or the client.
     pub(super) fn data_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -407,7 +407,7 @@ impl WebClients {
         }
     }
 
-    /// Tells a client which answers are complete with so many bytes.
+    /// Reports to a client the answers that are complete with `received` bytes.
     fn answers_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -460,7 +460,7 @@ impl WebClients {
         }
     }
 
-    /// A segment of the server's side of the handshake, or one of its acknowledgements, has come to the
+    /// A segment of the server's side of the handshake, or one of its acknowledgements, has reached the
     /// client.
     pub(super) fn ack_arrived(
         &mut self,

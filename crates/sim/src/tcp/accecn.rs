@@ -1,23 +1,22 @@
 //! Accurate ECN of a [`Socket`](super::Socket) (RFC 9768): the counter in the field ACE, the option with byte
-//! counters, and what is done when a path spoils either. Names in brackets are Linux's
+//! counters, and the response to a path that corrupts either. Names in brackets are Linux's
 //! (`include/net/tcp_ecn.h`, Linux 7.2).
 //!
-//! The simulator's flows have the counter alone, between ends that both understand it.
+//! The simulator's flows use only the counter, between ends that both support it.
 
 use super::segment::{ECT0, Flags};
 use goodqueue::{Nanos, Span};
 
 /// ECN codepoint of Congestion Experienced.
 pub(super) const CE: u8 = 3;
-/// Number of CE-marked packets from which on the feedback must not wait, or ACE could wrap
+/// Number of CE-marked packets at which the feedback must not wait, or ACE could wrap
 /// (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MAX_PENDING: u32 = 6;
-/// An ACK for more packets than this on average is taken for one of several that were thinned out on the path
-/// (`ACK_COMP_THRESH`).
+/// If ACKs cover more packets than this on average, the path is assumed to thin ACKs out (`ACK_COMP_THRESH`).
 const THINNED: u32 = 4;
-/// Bits behind the point of that average, and its weight as a power of two.
+/// Fraction bits of that average, and its weight as a power of two.
 const EWMA_BITS: u32 = 6;
-/// With so many bytes sent and no option seen, it is too late for one: the counters may have wrapped.
+/// After this many bytes sent without an option seen, it is too late for one: the counters may have wrapped.
 const TOO_LATE: u64 = (1 << 23) - 1;
 
 /// The settings of a host for accurate ECN (`sysctl net.ipv4.tcp_ecn*`).
@@ -32,7 +31,7 @@ pub struct AccEcnHost {
     /// `tcp_ecn_option`: 0 no option, 1 when a counter has changed, 2 on every segment, 3 even if a path
     /// seems to drop such segments.
     pub option: u8,
-    /// `tcp_ecn_option_beacon`: with `option` 1, at least so many options a round trip; 0: none.
+    /// `tcp_ecn_option_beacon`: with `option` 1, at least this many options a round trip; 0: none.
     pub beacon: u32,
 }
 
@@ -48,7 +47,7 @@ impl Default for AccEcnHost {
 pub struct EcnBytes {
     /// The order of the counters: ECT(1), CE, ECT(0) (kind 174). If false: ECT(0), CE, ECT(1) (kind 172).
     pub is_order_1: bool,
-    /// The first [`EcnBytes::fields`] of these are there. ECT(0) and ECT(1) start at 1, CE at 0.
+    /// The first [`EcnBytes::fields`] of these are present. ECT(0) and ECT(1) start at 1, CE at 0.
     pub counters: [u32; 3],
     /// Number of counters, 0 to 3.
     pub fields: u8,
@@ -62,14 +61,14 @@ impl EcnBytes {
     }
 }
 
-/// What was counted of accurate ECN. Bytes are payload of packets with ECT(1), ECT(0) and CE.
+/// Counters of accurate ECN. Bytes are payload of packets with ECT(1), ECT(0) and CE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounts {
     /// Packets received with CE, pure ACKs included.
     pub received_ce: u32,
     /// Bytes received.
     pub received: [u32; 3],
-    /// Bytes delivered, as the peer's options say.
+    /// Bytes delivered, according to the peer's options.
     pub delivered: [u32; 3],
 }
 
@@ -84,7 +83,7 @@ enum Seen {
     Spoilt,
 }
 
-/// What the path spoils (`accecn_fail_mode`).
+/// What the path breaks (`accecn_fail_mode`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Fails {
     /// ACE that this side sends, and that it receives: neither side's packets are ECN-capable then.
@@ -105,7 +104,7 @@ pub(super) struct AccEcn {
     syn: u8,
     /// That of its newest packet (`prev_ecnfield`).
     last: u8,
-    /// A packet with an ECN codepoint has come.
+    /// A packet with an ECN codepoint has arrived.
     is_seen: bool,
     /// CE since the last ACK sent (`received_ce_pending`).
     pending: u32,
@@ -127,13 +126,13 @@ pub(super) struct AccEcn {
     acked: u32,
 }
 
-/// What an ACK has delivered, for [`AccEcn::marked`].
+/// The data that an ACK delivered, for [`AccEcn::marked`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
     pub(super) bytes: u32,
     pub(super) mss: u32,
-    /// Packets with CE that are known of before.
+    /// Packets with CE known before this ACK.
     pub(super) known_ce: u64,
     /// `packets` is exact: SACK, or nothing is being recovered.
     pub(super) is_exact: bool,
@@ -155,13 +154,13 @@ pub(super) fn is_asked(syn: Flags) -> bool {
     !matches!(ace(syn), 0b000 | 0b011)
 }
 
-/// ACE of a SYN-ACK, and of the ACK of a SYN-ACK: the ECN codepoint of what it answers (RFC 9768 tables 2
-/// and 3).
+/// ACE of a SYN-ACK, and of the ACK of a SYN-ACK: it reflects the ECN codepoint of the packet that it answers
+/// (RFC 9768 tables 2 and 3).
 pub(super) fn reflect(codepoint: u8) -> u8 {
     [0b010, 0b011, 0b100, 0b110][usize::from(codepoint & 3)]
 }
 
-/// The codepoint that such an ACE is about. Values without a meaning count as ECN-capable.
+/// The codepoint that such an ACE reflects. Undefined values count as ECN-capable.
 fn reflected(ace: u8) -> u8 {
     match ace {
         0b010 => 0,
@@ -172,12 +171,12 @@ fn reflected(ace: u8) -> u8 {
 }
 
 impl AccEcn {
-    /// A SYN came that asks for accurate ECN, with this codepoint in its IP header.
+    /// A SYN that asks for accurate ECN arrived, with this codepoint in its IP header.
     pub(super) fn asked(codepoint: u8) -> AccEcn {
         AccEcn { syn: codepoint, last: codepoint, demand: 1, ..AccEcn::default() }
     }
 
-    /// The SYN came again.
+    /// The SYN arrived again.
     pub(super) fn asked_again(&mut self, flags: Flags, codepoint: u8) {
         self.syn = codepoint;
         self.last = codepoint;
@@ -189,8 +188,8 @@ impl AccEcn {
         self.fails.ace_sent |= retries > 1;
     }
 
-    /// A SYN-ACK came that grants accurate ECN (RFC 9768 section 3.1.1). None of our SYNs is ECN-capable, so
-    /// no feedback of an ECN-capable one is right.
+    /// A SYN-ACK that grants accurate ECN arrived (RFC 9768 section 3.1.1). None of our SYNs is ECN-capable,
+    /// so no feedback of an ECN-capable one is right.
     pub(super) fn granted(
         flags: Flags,
         codepoint: u8,
@@ -212,12 +211,12 @@ impl AccEcn {
         new
     }
 
-    /// ACE of what answers the peer's SYN or SYN-ACK.
+    /// ACE of the answer to the peer's SYN or SYN-ACK.
     pub(super) fn reflection(&self) -> u8 {
         reflect(self.syn)
     }
 
-    /// A SYN-ACK came again after the handshake.
+    /// A SYN-ACK arrived again after the handshake.
     pub(super) fn granted_again(&mut self, codepoint: u8, option: Option<&EcnBytes>) {
         self.syn = codepoint;
         if let Some(option) = option
@@ -279,7 +278,7 @@ impl AccEcn {
         self.counts
     }
 
-    /// A packet was accepted, of `payload` bytes that are `packets` on the wire.
+    /// A packet of `payload` bytes, which are `packets` packets on the wire, was accepted.
     pub(super) fn receive(&mut self, codepoint: u8, payload: u32, packets: u32) {
         if codepoint != 0 {
             self.is_seen = true;
@@ -301,7 +300,7 @@ impl AccEcn {
                 }
             }
         }
-        // Two ACKs say without doubt which packet began the change (RFC 9768 section 3.2.2.5.1).
+        // Two ACKs show unambiguously which packet began the change (RFC 9768 section 3.2.2.5.1).
         let is_edge = self.last != codepoint;
         if is_edge || codepoint == CE {
             self.last = codepoint;
@@ -310,7 +309,7 @@ impl AccEcn {
         }
     }
 
-    /// Whether a packet without ECN among others with it is probably a retransmission.
+    /// Whether ECN was seen, so that a packet without it is probably a retransmission.
     pub(super) fn is_seen(&self) -> bool {
         self.is_seen
     }
@@ -320,7 +319,7 @@ impl AccEcn {
         self.is_urgent
     }
 
-    /// A segment came twice. If it is what the DSACK beside the last option reported, the path drops segments
+    /// A segment arrived twice. If the DSACK sent with the last option reported it, the path drops segments
     /// with the option (RFC 9768 section 3.2.3.2.2).
     pub(super) fn duplicate(&mut self, start: u64) {
         self.fails.option_sent |= self.dsack == Some(start);
@@ -336,8 +335,8 @@ impl AccEcn {
             && (host.option >= 2 || self.demand > 0 || is_beacon)
     }
 
-    /// A segment leaves: ACE, and the option if it fits into `room` bytes, with the number of SACK blocks
-    /// that are kept. `dsack` is the start of the DSACK among them.
+    /// A segment is sent. Returns its ACE, the option if it fits into `room` bytes, and the number of SACK
+    /// blocks that are kept. `dsack` is the start of the DSACK among them.
     pub(super) fn send(
         &mut self,
         now: Nanos,
@@ -362,7 +361,7 @@ impl AccEcn {
         (ace, Some(option(self.counts.received, fields)), blocks)
     }
 
-    /// The peer's segment that is processed next, and the bytes sent so far.
+    /// Notes the peer's segment that is processed next, and the bytes sent so far.
     pub(super) fn note(&mut self, option: Option<EcnBytes>, is_newer: bool, sent: u64) {
         (self.option, self.is_newer) = (option, is_newer);
         if self.seen == Seen::No && option.is_none() && sent >= TOO_LATE {
@@ -420,8 +419,8 @@ impl AccEcn {
         }
     }
 
-    /// Byte counters from the option, or from what was delivered if that can only be of one codepoint.
-    /// Returns whether they can be relied on.
+    /// Updates the byte counters from the option, or from the delivered bytes if they can only have one
+    /// codepoint. Returns whether the counters are reliable.
     fn take_option(&mut self, bytes: u32) -> bool {
         if self.fails.option_received {
             return false;
@@ -469,7 +468,7 @@ fn slot(codepoint: u8) -> usize {
     usize::from(codepoint.clamp(1, 3)) - 1
 }
 
-/// The option of the bytes received.
+/// The option that reports the bytes received.
 pub(super) fn option(received: [u32; 3], fields: u8) -> EcnBytes {
     let counter = |of: u8| received[slot(of)].wrapping_add(u32::from(of != CE)) & 0xff_ffff;
     let mut counters = EcnBytes::codepoints(true).map(counter);
@@ -477,16 +476,16 @@ pub(super) fn option(received: [u32; 3], fields: u8) -> EcnBytes {
     EcnBytes { is_order_1: true, counters, fields }
 }
 
-/// Bytes that an option of so many counters takes with its padding. Two bytes of padding in front of SACK
-/// blocks can be its own.
+/// Bytes that an option with `fields` counters takes, padding included. It can use the two bytes of padding
+/// in front of SACK blocks.
 pub(super) fn padded(fields: u8, has_sack: bool) -> u32 {
     let len = 2 + 3 * u32::from(fields);
     let over = len % 4;
     if has_sack && over <= 2 { len - over } else { len.next_multiple_of(4) }
 }
 
-/// The most counters that fit into `room` bytes beside `blocks` SACK blocks, at least `needed`. For counters
-/// that are needed, one SACK block after the other is given up, down to two.
+/// The most counters that fit into `room` bytes alongside `blocks` SACK blocks, at least `needed`. For
+/// counters that are needed, SACK blocks are given up one by one, down to two.
 fn fit(room: u32, blocks: u8, needed: u8) -> Option<(u8, u8)> {
     let least = if needed > 0 { blocks.min(2) } else { blocks };
     (least..=blocks).rev().find_map(|kept| {
@@ -526,7 +525,7 @@ mod tests {
         assert_eq!(ecn.marked(flags(0b101), true, delivered(10, 0)), 8);
     }
 
-    /// RFC 9768 section 3.2.3: 11 bytes with three counters. Beside timestamps (12 bytes) and SACK.
+    /// RFC 9768 section 3.2.3: 11 bytes with three counters. Alongside timestamps (12 bytes) and SACK.
     #[test]
     fn counters_and_sack_blocks_share_the_room() {
         assert_eq!(fit(40, 0, 3), Some((3, 0)));

@@ -22,7 +22,7 @@ pub enum Opening {
 /// Linux 6.1 with HZ 250 and an MTU of 1500.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The version of Linux whose rules apply. [`Config::of`] has its defaults too.
+    /// The version of Linux whose rules apply. [`Config::of`] also sets its defaults.
     pub kernel: Kernel,
     /// Payload bytes of a full segment, 88 to 65483 (values outside are clamped).
     pub mss: u32,
@@ -36,23 +36,23 @@ pub struct Config {
     pub tso: bool,
     /// Receiving devices, of hosts and of routers, join segments of a flow into super-packets (GRO). They
     /// gather packets for this time before they are polled (`ethtool -C rx-usecs`), 1 us to 10 ms; `None`:
-    /// each packet is received when it comes, and none are joined.
+    /// each packet is received on arrival, and none are joined.
     pub gro: Option<Span>,
     /// Build super-packets even if the device accepts none, and cut them in the kernel just above it. Linux
     /// always does so since 4.17. Segments then leave one by one, but in the bursts of super-packets.
     pub gso: bool,
     /// One jiffy. Retransmission, probe and delayed-ACK timers expire on its multiples.
     pub tick: Span,
-    /// Receive buffer in bytes: least, initial, most.
+    /// Receive buffer in bytes: minimum, initial, maximum.
     pub tcp_rmem: [u32; 3],
-    /// Send buffer in bytes: least, initial, most.
+    /// Send buffer in bytes: minimum, initial, maximum.
     pub tcp_wmem: [u32; 3],
     /// Pacing rate in slow start, percent of window by round-trip time.
     pub pacing_ss_ratio: u32,
     /// Pacing rate otherwise, percent of window by round-trip time.
     pub pacing_ca_ratio: u32,
-    /// Most bytes (truesize) an unpaced connection may have in its host's queue and device; a paced one too
-    /// before Linux 5.0.
+    /// Maximum bytes (truesize) an unpaced connection may have in its host's queue and device; a paced one
+    /// too before Linux 5.0.
     pub limit_output_bytes: u32,
     /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate. About as much of the connection may be
     /// in its host's queue and device (TCP small queues). 1 to 20.
@@ -66,16 +66,16 @@ pub struct Config {
     pub nodelay: bool,
     /// Segments carry timestamps (`tcp_timestamps`, RFC 7323).
     pub timestamps: bool,
-    /// `tcp_min_tso_segs`: the least number of segments in a super-packet. A congestion control with a rule
-    /// of its own has that.
+    /// `tcp_min_tso_segs`: the minimum number of segments in a super-packet. A congestion control with its
+    /// own rule uses that instead.
     pub min_tso_segs: u32,
     /// `tcp_tso_win_divisor`: this part of the window is sent without waiting for more; 1 or more.
     pub tso_win_divisor: u32,
     /// `tcp_retries2`: timeouts in a row before the connection is given up.
     pub retries2: u32,
-    /// `tcp_early_retrans` is 3 or 4: the tail of what is sent is probed (TLP).
+    /// `tcp_early_retrans` is 3 or 4: tail loss probes are sent (TLP).
     pub early_retrans: bool,
-    /// `tcp_rto_max_ms`: the longest retransmission timeout that backing off leads to.
+    /// `tcp_rto_max_ms`: the longest retransmission timeout after backoff.
     pub rto_max: Span,
     /// `TCP_USER_TIMEOUT` (RFC 5482): how long data may stay unacknowledged; zero: `retries2` decides.
     pub user_timeout: Span,
@@ -147,10 +147,10 @@ impl Config {
     }
 }
 
-/// Kernel memory that a packet of `frame_len` bytes (Ethernet header included) is charged for (Linux
-/// `skb->truesize`): up to half a page, it is data, headroom and shared information, rounded up to the
-/// allocator's power of two, and 256 for the descriptor: 2304 for a frame of 1514. The data of a super-packet
-/// is in page fragments, so it costs its length and the descriptor with its head.
+/// Kernel memory charged for a packet of `frame_len` bytes, Ethernet header included (Linux `skb->truesize`).
+/// Up to half a page: data, headroom and shared information, rounded up to the allocator's power of two, plus
+/// 256 for the descriptor; 2304 for a frame of 1514. The data of a super-packet is in page fragments, so it
+/// costs its length plus the descriptor and the head.
 #[must_use]
 pub const fn truesize(frame_len: u32) -> u32 {
     const HEAD: u32 = 384;
@@ -171,7 +171,7 @@ impl Ticks {
         Span(span.0.div_ceil(self.0).saturating_mul(self.0))
     }
 
-    /// Jiffies in which `span` has passed.
+    /// Number of jiffies that cover `span`.
     pub(super) fn count(self, span: Span) -> u64 {
         span.0.div_ceil(self.0)
     }

@@ -1,4 +1,4 @@
-//! What differs between versions of Linux in TCP, as far as it is modelled here.
+//! How TCP differs between versions of Linux, as far as modelled here.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,15 +6,15 @@ use core::str::FromStr;
 /// [`super::Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
 pub(crate) const SK_PACING_SHIFT: u32 = 10;
 
-/// A version of Linux, from [`Kernel::OLDEST`] to [`Kernel::NEWEST`]. What a version changes is in
-/// docs/kernels.md, each with its commit.
+/// A version of Linux, from [`Kernel::OLDEST`] to [`Kernel::NEWEST`]. docs/kernels.md has the changes of each
+/// version, with their commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
     major: u8,
     minor: u8,
 }
 
-/// The text is no version of Linux that is modelled.
+/// The text is not a version of Linux that is modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAKernel(String);
 
@@ -87,7 +87,7 @@ impl Kernel {
         if self.is_from(4, 20) { 131_072 } else { 87_380 }
     }
 
-    /// The most segments of the first window that is offered: twenty until a337531b942b (4.20).
+    /// Maximum size of the first offered window, segments: twenty until a337531b942b (4.20).
     pub(super) fn init_rcv_wnd(self) -> u32 {
         if self.is_from(4, 20) { u32::MAX } else { 20 }
     }
@@ -102,8 +102,8 @@ impl Kernel {
         self.is_from(4, 18)
     }
 
-    /// Whether the receive buffer grows by exactly the growth of what is read: c3916ad9320e (4.16). Before,
-    /// it grew by a half or to the double.
+    /// Whether the receive buffer grows in proportion to the growth of what is read: c3916ad9320e (4.16).
+    /// Before, it grew by half or doubled.
     pub(super) fn tunes_smoothly(self) -> bool {
         self.is_from(4, 16)
     }
@@ -119,8 +119,8 @@ impl Kernel {
         self.is_from(5, 18)
     }
 
-    /// What mac80211 asks of TCP small queues, as a shift of the pacing rate: nothing of its own before
-    /// 36148c2bbfbe (4.17), 8 until 5c14a4d05f68 (5.1), then 7.
+    /// What mac80211 asks of TCP small queues, as a shift of the pacing rate: the default before 36148c2bbfbe
+    /// (4.17), 8 until 5c14a4d05f68 (5.1), then 7.
     #[must_use]
     pub fn tx_sk_pacing_shift(self) -> u32 {
         match self {

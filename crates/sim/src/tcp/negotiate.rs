@@ -1,4 +1,4 @@
-//! What SYN and SYN-ACK say about ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate
+//! ECN negotiation by SYN and SYN-ACK: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate
 //! feedback. Neither of them is ECN-capable itself.
 
 use super::segment::{Flags, Header};
@@ -17,7 +17,7 @@ pub(super) fn ask(syn: &mut Header, ecn: bool, accurate: bool) {
     }
 }
 
-/// What the side that receives a SYN agrees to: ECN, and accurate feedback.
+/// Whether the receiver of a SYN agrees to ECN, and to accurate feedback.
 pub(super) fn asked(syn: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn.ace() == ASKS;
     (accurate || (ecn && syn.flags.has(Flags::ECE.with(Flags::CWR))), accurate)
@@ -32,7 +32,7 @@ pub(super) fn grant(syn_ack: &mut Header, ecn: bool, accurate: bool) {
     }
 }
 
-/// What the side that receives a SYN-ACK agrees to.
+/// The same for the receiver of a SYN-ACK.
 pub(super) fn granted(syn_ack: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn_ack.ace() == GRANTS;
     (accurate || (ecn && syn_ack.ace() & 0b011 == 0b001), accurate)

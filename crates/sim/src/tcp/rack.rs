@@ -4,7 +4,7 @@ use goodqueue::{Nanos, Span};
 
 /// Duplicate acknowledgements that mean loss before any reordering was seen (`tcp_reordering`).
 pub(super) const REORDERING: u32 = 3;
-/// The most segments of reordering that are assumed (`tcp_max_reordering`).
+/// Maximum reordering assumed, segments (`tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened reordering window is kept.
 const PERSIST: u8 = 16;
@@ -12,7 +12,7 @@ const PERSIST: u8 = 16;
 /// State of RACK (RFC 8985 section 5.3) and of the reordering seen.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Of the segments delivered, the send time of the one sent last.
+    /// Send time of the most recently sent segment among those delivered.
     pub(super) mstamp: Nanos,
     /// Its end.
     pub(super) end_seq: u64,
@@ -24,7 +24,7 @@ pub(super) struct Rack {
     reo_wnd_steps: u8,
     /// Recoveries until the window is reset.
     persist: u8,
-    /// A DSACK that can be due to reordering came since then.
+    /// A DSACK that can be due to reordering has arrived since then.
     pub(super) dsack_seen: bool,
     /// The state above has changed since losses were inferred from it.
     pub(super) advanced: bool,
@@ -56,7 +56,7 @@ impl Rack {
     }
 
     /// A segment was delivered (RFC 8985 section 6.2 step 2). If it was retransmitted and is answered sooner
-    /// than any round trip, the original was delivered.
+    /// than the minimum round-trip time, the original was delivered.
     pub(super) fn advance(
         &mut self,
         now: Nanos,

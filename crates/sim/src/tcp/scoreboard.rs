@@ -36,7 +36,7 @@ pub(super) struct Slot {
     pub(super) seq: u64,
     /// When it was last sent.
     pub(super) sent: Nanos,
-    /// Segments delivered then, modulo 2^32.
+    /// Segments delivered by then, modulo 2^32.
     pub(super) delivered: u32,
     prev: u32,
     next: u32,
@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// What a segment remembers for the delivery rate.
+/// A segment's record for the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamps {
     /// Send time of the newest segment delivered when this one was last sent (Linux `tx.first_tx_mstamp`).
@@ -147,7 +147,7 @@ fn wrap(pos: u32, offset: u32, size: u32) -> u32 {
     if place >= size { place - size } else { place }
 }
 
-/// Segments that one acknowledgement takes off.
+/// Segments that one acknowledgement removes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) segments: u32,
@@ -284,7 +284,7 @@ impl Scoreboard {
         self.flight.tail = pos;
     }
 
-    /// Stores what `segs` segments from `pos` on remember for the delivery rate.
+    /// Stores the record of `segs` segments from `pos` on for the delivery rate.
     #[inline(never)]
     fn stamp(&mut self, pos: u32, segs: u32, stamps: Stamps) {
         let size = self.size();
@@ -294,7 +294,7 @@ impl Scoreboard {
         }
     }
 
-    /// What the segment at `pos` remembers for the delivery rate, if that is used.
+    /// The record of the segment at `pos` for the delivery rate, if that is used.
     pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
         self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
@@ -341,7 +341,7 @@ impl Scoreboard {
         self.head = 0;
     }
 
-    /// Takes the first segment off. Mostly it is also the oldest in flight.
+    /// Removes the first segment. Usually it is also the oldest in flight.
     pub(super) fn pop(&mut self) {
         let pos = self.head;
         if self.flight.head == pos {
@@ -353,9 +353,9 @@ impl Scoreboard {
         self.len -= 1;
     }
 
-    /// Takes off what an acknowledgement of `una` covers, if that is whole segments from `prior_una` on that
-    /// were sent once and are neither lost nor reported by SACK. They are also the first in the order of
-    /// transmission.
+    /// Removes the segments that an acknowledgement of `una` covers, if they are whole segments from
+    /// `prior_una` on, sent once, and neither lost nor reported by SACK. They are then also the first in the
+    /// order of transmission.
     // What this inline attribute gains: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn take_run(&mut self, prior_una: u64, una: u64) -> Option<Run> {
@@ -517,7 +517,7 @@ impl Scoreboard {
         segs
     }
 
-    /// Makes the `segs` segments from `pos` on a packet of their own. Returns how many packets that adds.
+    /// Makes the `segs` segments from `pos` on a separate packet. Returns how many packets that adds.
     pub(super) fn split(&mut self, pos: u32, segs: u32) -> u32 {
         let last = wrap(pos, segs - 1, self.size());
         let mut more = 0;
@@ -527,7 +527,7 @@ impl Scoreboard {
         more + self.end_packet(last)
     }
 
-    /// A packet ends at `pos`, unless SACK has reported that segment. Returns 1 if none did before.
+    /// A packet ends at `pos`, unless SACK has reported that segment. Returns 1 if none ended there before.
     fn end_packet(&mut self, pos: u32) -> u32 {
         let slot = self.get_mut(pos);
         let is_new = !slot.has(LAST | SACKED);
@@ -535,7 +535,7 @@ impl Scoreboard {
         u32::from(is_new)
     }
 
-    /// Bytes of the `segs` segments from `pos` on, and whether FIN is behind them.
+    /// Bytes of the `segs` segments from `pos` on, and whether FIN follows them.
     pub(super) fn extent(&self, pos: u32, segs: u32) -> (u32, bool) {
         let slots = || self.places(pos, segs).map(|pos| self.get(pos));
         (slots().map(|slot| u32::from(slot.len)).sum(), slots().any(|slot| slot.has(FIN)))
@@ -576,9 +576,9 @@ impl Scoreboard {
         self.relink();
     }
 
-    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was, and each is a
-    /// packet of its own. Returns the numbers of those of each packet that had such a segment. All positions
-    /// change.
+    /// Cuts every segment that is longer than `mss` bytes. The pieces keep the segment's state, and each is a
+    /// separate packet. Returns the numbers of all segments of each packet that had such a segment. All
+    /// positions change.
     pub(super) fn cut(&mut self, mss: u16) -> Vec<u64> {
         let mss = mss.max(1);
         let (mut slots, mut stamps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
@@ -619,7 +619,7 @@ impl Scoreboard {
         cut
     }
 
-    /// Makes the three lists anew from the flags and the times of transmission.
+    /// Rebuilds the three lists from the flags and the times of transmission.
     fn relink(&mut self) {
         (self.pending, self.flight, self.hint) = (List::EMPTY, List::EMPTY, NIL);
         let mut order = Vec::new();

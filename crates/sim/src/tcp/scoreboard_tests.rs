@@ -18,7 +18,7 @@ fn board(count: u64, popped: u64) -> Scoreboard {
     board
 }
 
-/// Flags of a segment, and when it was sent if the delivery rate is asked for.
+/// Flags of a segment, and when it was sent if the delivery rate is used.
 type Remembered = (u8, Option<Nanos>);
 
 /// Sequence numbers in order of transmission, those that wait for retransmission, and flags and stamps of

@@ -1,7 +1,7 @@
 //! A TCP segment as the simulator carries it: the meaning of the header, without bytes.
 
-/// One SACK block (RFC 2018), in bytes relative to the acknowledgement number: negative or below zero
-/// for a DSACK (RFC 2883) of data already acknowledged.
+/// One SACK block (RFC 2018), in bytes relative to the acknowledgement number: zero or negative for a DSACK
+/// (RFC 2883) of data already acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// First byte of the block, from [`Segment::ack`].
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// What is left of a super-packet behind the pieces that were cut off.
+/// The rest of a super-packet after the pieces that were cut off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rest {
     len: u32,
@@ -76,7 +76,7 @@ impl Rest {
 /// The SACK blocks of a segment, newest first.
 pub type Blocks = [Sack; 3];
 
-/// A segment whose SACK blocks are stored elsewhere, at the place that the number says, if it has any.
+/// A segment whose SACK blocks, if any, are stored elsewhere, at the index given by the number.
 pub(crate) type Header = Segment<u32>;
 
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
@@ -109,7 +109,7 @@ pub struct Segment<B = Blocks> {
 }
 
 impl<B> Segment<B> {
-    /// The same with these SACK blocks, or with their place.
+    /// A copy with these SACK blocks, or with their index.
     pub(crate) fn with<C>(&self, sack: C) -> Segment<C> {
         let &Segment { seq, ack, len, window, ts_val, ts_ecr, sacks, flags, ecn, retransmitted, .. } = self;
         Segment { seq, ack, len, window, ts_val, ts_ecr, sack, sacks, flags, ecn, retransmitted }

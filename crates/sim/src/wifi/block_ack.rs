@@ -15,7 +15,7 @@ pub(super) struct Mpdu {
     pub(super) seq: u16,
     /// How often it was sent and not received.
     pub(super) retries: u8,
-    /// When it came to mac80211's queues, or left a queue discipline.
+    /// When it entered mac80211's queues, or left a queue discipline.
     pub(super) since: Nanos,
     /// The airtime that the transmit stack estimated for it.
     pub(super) estimate: Estimate,
@@ -24,7 +24,7 @@ pub(super) struct Mpdu {
 /// Sequence numbers have 12 bits.
 pub(super) const SEQ_MASK: u16 = 0xfff;
 
-/// Distance from `from` on to `to`.
+/// Distance from `from` forward to `to`.
 pub(super) const fn ahead(from: u16, to: u16) -> u16 {
     to.wrapping_sub(from) & SEQ_MASK
 }
@@ -35,14 +35,14 @@ pub(super) struct Sender {
     next_seq: u16,
     /// Oldest sequence number that is neither acknowledged nor given up.
     start: u16,
-    /// Which of the 256 behind `start` are done.
+    /// Which of the 256 from `start` on are done.
     done: [u64; 4],
     /// MPDUs that failed or were taken from the queue too early, in the order of sequence numbers.
     retry: VecDeque<Mpdu>,
 }
 
 impl Sender {
-    /// Gives the next sequence number.
+    /// Takes the next sequence number.
     pub(super) fn number(&mut self) -> u16 {
         let seq = self.next_seq;
         self.next_seq = (seq + 1) & SEQ_MASK;
@@ -71,7 +71,7 @@ impl Sender {
             *word |= 1 << (place % 64);
         }
         while self.done[0] & 1 == 1 && self.start != self.next_seq {
-            // It shifts whole runs at once.
+            // Shifts whole runs at once.
             let run = self.done[0].trailing_ones().min(63);
             let [a, b, c, d] = self.done;
             let carry = |low: u64, high: u64| low >> run | high << (64 - run);
@@ -127,7 +127,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// An MPDU arrives. The frames that can be passed on now go to `pass`. Returns `false` if it comes too
+    /// An MPDU arrives. The frames that can be passed on now go to `pass`. Returns `false` if it arrives too
     /// late, after later ones were passed on; then it is dropped.
     pub(super) fn receive(&mut self, arrival: Held, window: u16, pass: &mut impl FnMut(Frame)) -> bool {
         let Held { seq, frame, .. } = arrival;

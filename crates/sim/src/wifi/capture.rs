@@ -1,13 +1,13 @@
 //! Capture: of several PPDUs that begin in the same slot, a receiver may hear the strongest.
 //!
-//! A receiver that does not transmit itself hears the PPDU whose power is so far above noise and all others
-//! that its header can be read, which is sent as at 6 Mbit/s. Its MPDUs are then received with the
-//! probability of that ratio while others transmit, and with that of the noise alone once they have ended: a
-//! collision with a short PPDU damages a part of a long aggregate. Errors follow from the same table as
-//! without collisions ([`Errors::Snr`] or [`Errors::Coded`]), so capture has no parameter of its own.
+//! A receiver that does not transmit itself hears the PPDU whose power is far enough above noise and all
+//! others for its header, sent as at 6 Mbit/s, to be read. Its MPDUs are then received with the probability
+//! of that ratio while others transmit, and with that of the noise alone once they have ended: a collision
+//! with a short PPDU damages a part of a long aggregate. Errors follow from the same table as without
+//! collisions ([`Errors::Snr`] or [`Errors::Coded`]), so capture has no parameter of its own.
 //!
-//! What is not known is how well two stations hear each other. Each is taken to hear the other as well as the
-//! other's access point does, so that the answer comes through where the PPDU did. Of PPDUs to different
+//! How well two stations hear each other is not known. Each is assumed to hear the other as well as the
+//! other's access point does, so that the answer gets through where the PPDU did. Of PPDUs to different
 //! receivers only one is heard, the one with the highest ratio.
 
 use goodqueue::Nanos;
@@ -16,17 +16,17 @@ use super::channel::{Errors, PREAMBLE, decibels, ratio};
 use super::frame::DeviceId;
 use super::radio::Radio;
 
-/// What a captured PPDU meets.
+/// The transmissions that overlap a captured PPDU.
 pub(super) struct Overlap {
-    /// Until when others transmit.
+    /// When the other transmissions end.
     pub(super) until: Nanos,
     /// Errors until then.
     pub(super) errors: Errors,
 }
 
 impl Radio {
-    /// Whose PPDU is heard although all `winners` transmit, and its ratio of power to noise and all others,
-    /// dB.
+    /// The category whose PPDU is heard although all `winners` transmit, and its ratio of power to noise and
+    /// all others, dB.
     pub(super) fn captured(&self) -> Option<(u32, f64)> {
         if !self.captures {
             return None;

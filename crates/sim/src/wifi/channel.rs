@@ -16,11 +16,11 @@ pub enum Errors {
     None,
     /// Every MPDU at every rate is in error with this probability, 0 to 1.
     Share(f64),
-    /// From the signal-to-noise ratio, dB, in the channel's width, by the sensitivity that 802.11 asks for
-    /// and a slope that is a choice.
+    /// From the signal-to-noise ratio, dB, in the channel's width, by the sensitivity that 802.11 requires
+    /// and a chosen slope.
     Snr(f64),
-    /// From the same ratio, by modulation and code (Pei and Henderson, 2010). DSSS has no such code: there as
-    /// with [`Errors::Snr`].
+    /// From the same ratio, by modulation and code (Pei and Henderson, 2010). DSSS has no such code and uses
+    /// [`Errors::Snr`].
     Coded(f64),
 }
 
@@ -33,8 +33,8 @@ const OFDM_THRESHOLD: [f64; 8] = [4.0, 5.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0];
 /// The same for DSSS and CCK.
 const DSSS_THRESHOLD: [f64; 4] = [-2.0, 1.0, 4.0, 7.0];
 
-/// Share of MPDUs of 1000 bytes lost at -3 to 4 dB from the threshold: a choice. By modulation and code the
-/// slope is about twice as steep ([`Errors::Coded`]).
+/// Share of MPDUs of 1000 bytes lost at -3 to 4 dB from the threshold: chosen values. By modulation and code
+/// the slope is about twice as steep ([`Errors::Coded`]).
 const LOST: [f64; 8] = [1.0, 0.93, 0.5, 0.1, 0.012, 0.0012, 0.0001, 0.0];
 
 fn threshold(rate: &PhyRate) -> f64 {
@@ -47,12 +47,12 @@ fn threshold(rate: &PhyRate) -> f64 {
     }
 }
 
-/// What each stream has less than one stream alone, dB.
+/// How much weaker each stream is than a single one, dB.
 fn streams(rate: &PhyRate) -> f64 {
     [0.0, 3.0, 4.8, 6.0, 7.0, 7.8, 8.5, 9.0][usize::from(rate.nss() - 1) % 8]
 }
 
-/// What the header of a PPDU needs, which is sent as at 6 Mbit/s, dB.
+/// The ratio that the header of a PPDU, sent as at 6 Mbit/s, needs, dB.
 pub(super) const PREAMBLE: f64 = OFDM_THRESHOLD[0];
 
 /// A ratio of powers from dB.

@@ -1,5 +1,5 @@
 //! Errors from modulation and code: the bit error ratio of the modulation in white noise, and the union bound
-//! on what a Viterbi decoder with hard decisions makes of it.
+//! on the result of a hard-decision Viterbi decoder.
 //!
 //! The model is that of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3" (Boeing,
 //! 2010). It extends to 256 and 1024 points by the same formula for square constellations (Proakis, "Digital
@@ -120,7 +120,7 @@ fn modulated(points: f64, snr: f64) -> f64 {
 }
 
 impl Code {
-    /// Bit error ratio behind the decoder: the union bound with Chernoff's on each pair of words, at most 1.
+    /// Bit error ratio after the decoder: the union bound with Chernoff's on each pair of words, at most 1.
     fn errors(&self, modulated: f64) -> f64 {
         let d = (4.0 * modulated * (1.0 - modulated)).sqrt();
         let step = if self.step == 2 { d * d } else { d };

@@ -57,9 +57,9 @@ pub(super) struct Category {
     /// TIDs that have packets below, in turn.
     pub(super) turn: VecDeque<(PathId, u8)>,
     pub(super) hardware: Hardware,
-    /// Whether the PPDU behind the one on the air may be built, if the driver waits for a time.
+    /// Whether the PPDU after the one on the air may be built, if the driver waits until a set time.
     pub(super) is_due: bool,
-    /// Bytes completed that the limits were not told of yet.
+    /// Bytes completed but not yet reported to the limits.
     pub(super) completed_bytes: u32,
     /// Limit of bytes in the firmware.
     pub(super) dql: Option<Dql>,
@@ -100,17 +100,17 @@ pub(super) struct Device {
     pub(super) keeps_turn: bool,
     pub(super) rts_threshold: Option<u32>,
     pub(super) protection: Protection,
-    /// What firmware and host tell each other; `None`: no more than that each PPDU has ended.
+    /// What firmware and host report to each other; `None`: only that each PPDU has ended.
     pub(super) htt: Option<Box<Htt>>,
     pub(super) ideas: Ideas,
     pub(super) admission: Option<Box<Admission>>,
-    /// Queues that had their turn in this round, and have as much in the firmware as they may.
+    /// Queues that had their turn in this round, and have reached their limit in the firmware.
     pub(super) over: Vec<TxqId>,
     /// A station's path to its access point; none for an access point.
     pub(super) uplink: Option<PathId>,
     /// Packets that it has finished and did not drop.
     pub(super) sent: u64,
-    /// How long its packets waited, if that was asked for.
+    /// How long its packets waited, if requested.
     pub(super) sojourn: Option<Box<Sojourn>>,
 }
 
@@ -148,7 +148,7 @@ impl Device {
         self.categories.iter().map(|category| category.pending).sum()
     }
 
-    /// Packets that it has finished, and of which the host does not know.
+    /// Packets that it has finished but not reported to the host.
     pub(super) fn unreported(&self) -> u32 {
         self.htt.as_ref().map_or(0, |htt| htt.unreported.len() as u32)
     }
@@ -169,15 +169,15 @@ impl Device {
 /// One TID of a path.
 #[derive(Debug, Default)]
 pub(super) struct Tid {
-    /// What waits above the driver, with [`TailDrop`].
+    /// Packets that wait above the driver, with [`TailDrop`].
     pub(super) waiting: VecDeque<Skb>,
-    /// What the driver or the firmware holds without a sequence number yet.
+    /// Packets in the driver or the firmware without a sequence number yet.
     pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Whether it is in the round of its category.
     pub(super) has_turn: bool,
-    /// A frame was given up: the receiver must be told.
+    /// A frame was given up: the receiver must be informed.
     pub(super) needs_bar: bool,
     /// When the receiver gives up its first hole.
     pub(super) reorder_until: Option<Nanos>,
@@ -192,7 +192,7 @@ impl Tid {
     }
 }
 
-/// What a path has used.
+/// The accounts of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathAccount {
     /// Airtime of its exchanges, from the first bit to the end of the answer. Exchanges in which nothing was

@@ -54,7 +54,7 @@ impl Band {
         }
     }
 
-    /// Silence behind each PPDU that is not DSSS.
+    /// Silence after each PPDU that is not DSSS.
     #[must_use]
     pub const fn signal_extension(self) -> Span {
         match self {
@@ -82,13 +82,13 @@ pub(super) struct Contention {
     sifs: Span,
     edcafs: Vec<Edcaf>,
     contending: Vec<u32>,
-    /// The AIFSNs that there are.
+    /// The AIFSNs in use.
     aifsns: Vec<u8>,
     /// Backoff slots that have passed for each AIFSN, up to the last time the air was taken.
     passed: [u64; 16],
-    /// Since when the air is free; `None`: it is not.
+    /// When the air became free; `None`: it is busy.
     free_since: Option<Nanos>,
-    /// Since when somebody wants it, the free time before the last [`Contention::release`] not counted.
+    /// Since when a category wants it, not counting the free time before the last [`Contention::release`].
     wanted_since: Option<Nanos>,
     next: Option<Nanos>,
     rng: Rng,
@@ -181,7 +181,7 @@ impl Contention {
         }
     }
 
-    /// Since when somebody has waited for the free air.
+    /// Since when a category has waited for the free air.
     pub(super) fn wanted_since(&self) -> Option<Nanos> {
         self.wanted_since
     }

@@ -1,4 +1,4 @@
-//! Exchanges: who transmits, what is received, and what becomes of it.
+//! Exchanges: who transmits, what is received, and what follows.
 
 use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
@@ -26,7 +26,7 @@ const BLOCK_ACK_BYTES: u64 = 32;
 const BAR_BYTES: u64 = 24;
 
 impl Radio {
-    /// The time of a PPDU of `bytes` at `rate`, with the silence behind it.
+    /// The time of a PPDU of `bytes` at `rate`, with the silence after it.
     fn ppdu(&self, rate: &PhyRate, bytes: u64) -> Span {
         let extension = match rate.format() {
             Format::Dsss => Span::ZERO,
@@ -73,8 +73,8 @@ impl Radio {
         lowest.map_or(Span::ZERO, |rate| self.ppdu(&rate, CTS_BYTES))
     }
 
-    /// How much longer everybody who was not addressed waits after a frame in error: EIFS less DIFS (IEEE
-    /// 802.11-2020 10.3.2.3.7). Those who transmitted it wait for their answer about as long.
+    /// How much longer devices that were not addressed wait after a frame in error: EIFS less DIFS (IEEE
+    /// 802.11-2020 10.3.2.3.7). Its transmitters wait about as long for their answer.
     fn error_space(&self) -> Span {
         let lowest = PhyRate::ofdm(6).map_or(Span::ZERO, |rate| self.ppdu(&rate, ACK_BYTES));
         self.band.sifs() + lowest
@@ -125,7 +125,7 @@ impl Radio {
         });
     }
 
-    /// The air is free at `now`. Returns since when somebody has wanted it; `now` if nobody does.
+    /// The air is free at `now`. Returns since when a device has wanted it; `now` if none does.
     pub(super) fn waited_since(&self, now: Nanos) -> Nanos {
         self.contention.wanted_since().unwrap_or(now).max(self.free_since)
     }
@@ -190,7 +190,7 @@ impl Radio {
         mpdus.filter(|mpdu| mpdu.retries == 0).for_each(|mpdu| sojourn.note(mpdu.frame.entered, at));
     }
 
-    /// What was on the air ends.
+    /// The exchange on the air ends.
     pub(super) fn end_exchange(&mut self, now: Nanos, sink: &mut impl Sink) {
         let Some(on_air) = self.on_air.take() else { return };
         let winners = std::mem::take(&mut self.winners);
@@ -227,7 +227,7 @@ impl Radio {
         used <= limit
     }
 
-    /// Tells the sink what the air was used for.
+    /// Reports to the sink what the air was used for.
     fn tell(&self, on_air: &OnAir, is_first: bool, edcaf: u32, sink: &mut impl Sink) {
         let Some(burst) = self.head(edcaf) else { return };
         let path = &self.paths[burst.path as usize];
@@ -269,7 +269,7 @@ impl Radio {
         category.hardware.pop()
     }
 
-    /// An answer has come: the block ack says what was received.
+    /// An answer has arrived: the block ack says what was received.
     fn answered(&mut self, now: Nanos, on_air: &OnAir, edcaf: u32, sink: &mut impl Sink) {
         self.contention.succeeded(now, edcaf);
         let Some(mut burst) = self.take_head(edcaf) else { return };
@@ -384,7 +384,7 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with its own
+    /// The receiver's scheduler counts what it has heard: each frame as if it had arrived alone, with its own
     /// preamble (ath9k `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). For an aggregate that is more time
     /// than it took.
     fn hear(&mut self, now: Nanos, burst: &Burst) {
@@ -439,7 +439,7 @@ impl Radio {
         }
     }
 
-    /// A block ack request has come: the receiver no longer waits for what was given up.
+    /// A block ack request has arrived: the receiver no longer waits for what was given up.
     fn move_window(&mut self, now: Nanos, burst: &Burst, sink: &mut impl Sink) {
         let path = &mut self.paths[burst.path as usize];
         let to = path.to;

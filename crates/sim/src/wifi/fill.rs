@@ -28,7 +28,7 @@ impl Radio {
             Lower::Txq => self.round(now, from, ac, sink),
             Lower::Fifo { packets } => {
                 self.build_in_turn(now, from, ac, sink);
-                // Each packet that comes to the driver begins a round (`ath_tx_start`).
+                // Each packet that reaches the driver begins a round (`ath_tx_start`).
                 while self.pull(now, from, ac, packets, 1, sink) > 0 {
                     self.build_in_turn(now, from, ac, sink);
                 }
@@ -88,8 +88,8 @@ impl Radio {
     }
 
     /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID loses its
-    /// turn if the hardware queue is full then: it goes behind the others, and the round ends (Linux 3.17 to
-    /// 4.10 `xmit.c:ath_txq_schedule`).
+    /// turn if the hardware queue is full at that time: it goes behind the others, and the round ends (Linux
+    /// 3.17 to 4.10 `xmit.c:ath_txq_schedule`).
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
             let turn = &self.devices[usize::from(from)].categories[ac as usize].turn;
@@ -189,7 +189,7 @@ impl Radio {
         moved
     }
 
-    /// A round of mac80211's scheduler that fills the firmware: one queue when a packet has come (ath10k
+    /// A round of mac80211's scheduler that fills the firmware: one queue when a packet has arrived (ath10k
     /// `ath10k_mac_op_wake_tx_queue`), all queues when one has left (`ath10k_mac_tx_push_pending`).
     fn push(
         &mut self,
@@ -276,7 +276,7 @@ impl Radio {
         stack.schedule_start(ac);
         while let Some((path, txq)) = self.next_txq(from, ac) {
             let number = txq.tid().number();
-            // For a path with an agreement, this is all that `has_room` asks.
+            // For a path with an agreement, this is all that `has_room` checks.
             let has_room =
                 if self.paths[path as usize].has_agreement { !is_full } else { self.has_room(path, ac) };
             if has_room {
@@ -305,7 +305,7 @@ impl Radio {
         gives_none && stack.hold_round(now, ac, tid.needs_bar || has_one)
     }
 
-    /// The same without airtime fairness: stations in turn. The round ends when the hardware queue is full at
+    /// A round without airtime fairness: stations in turn. The round ends when the hardware queue is full at
     /// a station's turn; the station loses its turn or keeps it. Otherwise another round follows.
     fn round_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let mut has_sent = true;

@@ -1,4 +1,4 @@
-//! What the medium sees of a packet, and what it tells its owner.
+//! What the medium sees of a packet, and what it reports to the packet's owner.
 
 use std::collections::VecDeque;
 
@@ -86,14 +86,14 @@ impl Packet for Skb {
     }
 }
 
-/// What the air was used for.
+/// The uses of the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirKind {
-    /// RTS and CTS, with the spaces behind them; or a CTS to oneself.
+    /// RTS and CTS, with the spaces after them; or a CTS-to-self.
     Rts,
     /// A PPDU with data.
     Data,
-    /// The space and the (block) ack behind data.
+    /// The space and the (block) ack after data.
     Ack,
     /// A block ack request with its answer.
     Bar,
@@ -108,15 +108,15 @@ pub enum AirKind {
 /// A use of the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirEvent {
-    /// Who transmits the data; in a collision, one of those who do.
+    /// The device that transmits the data; in a collision, one of those that do.
     pub from: DeviceId,
-    /// To whom.
+    /// Its destination.
     pub to: DeviceId,
-    /// What for.
+    /// Its kind.
     pub kind: AirKind,
-    /// First moment.
+    /// Its start.
     pub start: Nanos,
-    /// End.
+    /// Its end.
     pub end: Nanos,
     /// MPDUs in the PPDU.
     pub mpdus: u32,
@@ -128,7 +128,7 @@ pub struct AirEvent {
     pub attempt: u32,
 }
 
-/// Receives what comes out of the medium.
+/// Receives the output of the medium.
 pub trait Sink {
     /// The sender's device has the transmit status of a packet that was received. This comes before
     /// [`Sink::delivered`].

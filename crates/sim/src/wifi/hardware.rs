@@ -8,7 +8,7 @@ use super::device::{Burst, PathId};
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     ppdus: VecDeque<Burst>,
-    /// How many of them belong to a block ack agreement. It is kept because every arrival asks for it.
+    /// How many of them belong to a block ack agreement. Kept because every arrival checks it.
     aggregates: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What ath10k and its firmware tell each other of packets ([`super::HttSpec`]).
+//! How ath10k and its firmware report packets to each other ([`super::HttSpec`]).
 
 use goodqueue::wifi::{Ac, Estimate, StationId};
 
@@ -13,11 +13,11 @@ pub(super) struct Completion {
     pub(super) estimate: Estimate,
 }
 
-/// Between a host and its firmware.
+/// The state between a host and its firmware.
 #[derive(Debug)]
 pub(super) struct Htt {
     spec: HttSpec,
-    /// What the firmware has finished, and the host does not know of.
+    /// Packets that the firmware has finished but not reported to the host.
     pub(super) unreported: Vec<Completion>,
     /// Packets of each station by category in the firmware, as the host counts them.
     stations: Vec<[u32; 4]>,

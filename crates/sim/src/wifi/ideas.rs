@@ -10,7 +10,7 @@ use super::spec::{DriverSpec, Lower, Upper};
 /// What a driver does beyond Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ideas {
-    /// Byte queue limits on what the firmware holds. With firmware that aggregates. "Minimise hardware
+    /// Byte queue limits on what the firmware holds. Only with firmware that aggregates. "Minimise hardware
     /// buffering: BQL-like mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both
     /// scopes.
     pub dql: Option<DqlScope>,
@@ -29,16 +29,16 @@ pub struct Ideas {
     /// Flows that build a queue in VO or VI go to BE. With [`Upper::Mac80211`]. "Soft QoS admission control".
     pub admission: Option<AdmissionParams>,
     /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, unless earlier packets
-    /// of BE to it are under way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
+    /// of BE to it are under way. Only with [`Lower::Txq`]. "Combine QoS levels in one aggregate".
     pub combine: bool,
 }
 
-/// What a byte queue limit counts.
+/// The scope of a byte queue limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DqlScope {
     /// All packets of an access category in the firmware: a hardware queue.
     Hardware,
-    /// The packets of one station in an access category. With [`Upper::Mac80211`].
+    /// The packets of one station in an access category. Only with [`Upper::Mac80211`].
     Station,
 }
 

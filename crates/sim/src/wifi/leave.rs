@@ -9,11 +9,11 @@ use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 
 impl Radio {
-    /// A station leaves. What is queued for it and by it is dropped ([`Reason::Flush`]), and so is what is
-    /// offered later ([`Reason::Loss`]). An exchange on the air ends, and nothing of it is sent again. What a
-    /// receiver holds back behind a hole is delivered when the hole is given up. All events up to `now` must
-    /// have been handled. Returns `false` if there is no such station. Its airtime stays in the sums of
-    /// [`Radio::is_conserved`]. Do not ask for its accounts any more.
+    /// A station leaves. Packets queued for it and by it are dropped ([`Reason::Flush`]), as are packets
+    /// offered later ([`Reason::Loss`]). An exchange on the air completes, and nothing of it is sent again.
+    /// Packets that a receiver holds behind a hole are delivered when the hole is given up. All events up to
+    /// `now` must have been handled. Returns `false` if there is no such station. Its airtime stays in the
+    /// sums of [`Radio::is_conserved`]. Do not ask for its accounts any more.
     pub fn remove_station(&mut self, now: Nanos, station: DeviceId, sink: &mut impl Sink) -> bool {
         let place = usize::from(station);
         let Some(down) = self.downlinks.get_mut(place).and_then(Option::take) else { return false };

@@ -1,5 +1,4 @@
-//! What a driver does between the queues and the air, and what the open ideas change there: see
-//! [`super::Ideas`].
+//! The driver between the queues and the air, and what the open ideas change there: see [`super::Ideas`].
 
 use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Reason, Span};
@@ -50,15 +49,15 @@ impl Radio {
         device.categories[ac as usize].hardware.len() < depth
     }
 
-    /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start`
-    /// to `end`.
+    /// When the driver of `edcaf` builds the next PPDU after the one whose data is on the air from `start` to
+    /// `end`.
     pub(super) fn fill_time(&self, edcaf: u32, start: Nanos, end: Nanos) -> Option<Nanos> {
         let device = &self.devices[(edcaf / 4) as usize];
         let ahead = device.ideas.fill_ahead.filter(|_| !device.categories[(edcaf % 4) as usize].is_due)?;
         Some(start + (end.since(start) - ahead.min(end.since(start))))
     }
 
-    /// It is time to build the next PPDU of the one that transmits.
+    /// It is time to build the next PPDU of the category that transmits.
     pub(super) fn fill_behind(&mut self, now: Nanos, sink: &mut impl Sink) {
         let Some(on_air) = &mut self.on_air else { return };
         on_air.fill_at = None;
@@ -79,7 +78,7 @@ impl Radio {
         longest.min(Span(budget.0 / (others + 1)))
     }
 
-    /// Tells the limit on the firmware's bytes what was completed.
+    /// Reports completed bytes to the limits on the firmware's bytes.
     pub(super) fn note_completed(&mut self, now: Nanos, path: PathId, ac: Ac) {
         let from = self.paths[path as usize].from;
         if self.devices[usize::from(from)].htt.as_ref().is_some_and(|htt| htt.is_batched()) {
@@ -98,7 +97,7 @@ impl Radio {
         }
     }
 
-    /// The firmware reports what it has finished, if that is enough or all that it had.
+    /// The firmware reports the packets that it has finished, if they are a full batch or all that it had.
     fn report_batch(&mut self, now: Nanos, from: DeviceId) {
         let device = &mut self.devices[usize::from(from)];
         let is_all = device.pending() == device.unreported();

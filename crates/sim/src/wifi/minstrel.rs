@@ -30,11 +30,11 @@ const MOST_TRIES: u64 = 10;
 /// The packet that throughput is computed with, bytes.
 const PACKET: u64 = 1_200;
 
-/// Contention windows that retries are reckoned with, slots (`mp->cw_min`, `mp->cw_max`).
+/// Contention windows used to compute retries, slots (`mp->cw_min`, `mp->cw_max`).
 const WINDOWS: (u64, u64) = (15, 1_023);
 
-/// How often the first rate of a series is tried with PPDUs of `ppdu` and their answers: twice, and on up to
-/// [`MOST_TRIES`] while all tries with their mean backoffs take less than [`SEGMENT`] (Linux 6.1
+/// How often the first rate of a series is tried with PPDUs of `ppdu` and their answers: twice, then up to
+/// [`MOST_TRIES`] times while all tries with their mean backoffs take less than [`SEGMENT`] (Linux 6.1
 /// `rc80211_minstrel_ht.c:minstrel_calc_retransmit`).
 pub(super) fn first_tries(ppdu: Span, answer: Span) -> u32 {
     let (mut window, mut took, mut tries) = (WINDOWS.0, 0, 0);
@@ -210,8 +210,7 @@ mod tests {
         (0..16).map(|mcs| format!("mcs{mcs}").parse().expect("a rate")).collect()
     }
 
-    /// Sends aggregates of up to 16 for ten seconds and returns the mean of what the channel carried at the
-    /// end.
+    /// Sends aggregates of up to 16 for ten seconds. Returns the rate of the last PPDU that is no sample.
     fn settle(minstrel: &mut Minstrel, errors: Errors, from: u64) -> PhyRate {
         let mut rng = Rng::new(from);
         let mut now = Nanos(from * 1_000_000_000);

@@ -5,15 +5,14 @@
 //! * All devices of a [`Radio`] hear each other: no hidden nodes. A collision loses everything that collides,
 //!   unless capture is on ([`RadioSpec::capture`]).
 //! * A (block) ack is never lost. A frame is delivered at the end of its exchange, after the ack.
-//! * After a PPDU without an answer everybody waits for EIFS, and so do its senders (their time-out is about
-//!   as long).
+//! * After an unanswered PPDU all devices wait for EIFS, its senders included (their time-out is about as
+//!   long).
 //! * No beacons, no multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user,
 //!   without packet extension.
 //! * No minimum spacing between the starts of MPDUs (no empty delimiters for it), no long slots of 20 us
-//!   (802.11b; a slot has 9 us at every rate), no protection of one standard's frames from another's
-//!   stations.
-//! * Firmware that asks for packets by station (ath10k 10.4, push-pull) only as a limit of what it holds for
-//!   each ([`HttSpec::station`]).
+//!   (802.11b; a slot is 9 us at every rate), no protection of one standard's frames from another's stations.
+//! * Firmware that asks for packets by station (ath10k 10.4, push-pull): modelled only as a limit on what it
+//!   holds for each ([`HttSpec::station`]).
 
 mod block_ack;
 mod capture;

@@ -66,7 +66,7 @@ pub enum Sharing {
     Weighted,
 }
 
-/// What a station gets.
+/// The result for a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Time on the air of its data, us (T_data).
@@ -108,7 +108,7 @@ impl Station {
     }
 }
 
-/// What each of `stations` gets, in their order. All numbers of a station must be more than zero.
+/// The result for each of `stations`, in their order. All numbers of a station must be more than zero.
 #[must_use]
 pub fn airtime(stations: &[Station], with: &Constants, sharing: Sharing) -> Vec<Outcome> {
     let total: f64 = stations.iter().map(|station| station.part(with, sharing)).sum();
@@ -130,7 +130,7 @@ pub fn table1(is_fair: bool) -> [Station; 3] {
     [station(144.4, fast[0]), station(144.4, fast[1]), station(7.2, 2_914.0)]
 }
 
-/// What the paper's Table 1 has for R0 and R, Mbit/s, in the order of [`table1`].
+/// The values of the paper's Table 1 for R0 and R, Mbit/s, in the order of [`table1`].
 #[must_use]
 pub const fn table1_published(is_fair: bool) -> [(f64, f64); 3] {
     if is_fair {

@@ -1,13 +1,13 @@
-//! What is on the air at present.
+//! The exchange that is on the air.
 
 use goodqueue::{Nanos, Span};
 
-/// What is on the air.
+/// The exchange that is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
-    /// Since when the air was free and somebody wanted it.
+    /// When the air became free and wanted.
     pub(super) waited_since: Nanos,
-    /// When it began. Within a TXOP the space behind the previous exchange belongs to it.
+    /// When it began. Within a TXOP the space after the previous exchange belongs to it.
     pub(super) start: Nanos,
     /// When its first bit is on the air.
     pub(super) first_bit: Nanos,
@@ -15,7 +15,7 @@ pub(super) struct OnAir {
     /// When the driver builds the next PPDU, if it waits for a time.
     pub(super) fill_at: Option<Nanos>,
     pub(super) times: Times,
-    /// The one whose PPDU is heard: who transmits alone, or whose PPDU is captured. None: a collision of
+    /// The category whose PPDU is heard: it transmits alone, or its PPDU is captured. None: a collision in
     /// which nothing is received.
     pub(super) heard: Option<u32>,
     /// Whether that PPDU is answered.
@@ -29,10 +29,10 @@ pub(super) struct OnAir {
 pub(super) struct Times {
     /// The RTS alone; zero if there is none.
     pub(super) rts: Span,
-    /// RTS, CTS and the spaces behind them; or a CTS to oneself with the space behind it.
+    /// RTS, CTS and the spaces after them; or a CTS-to-self with the space after it.
     pub(super) reserve: Span,
     pub(super) ppdu: Span,
-    /// The space behind the PPDU, and the answer.
+    /// The space after the PPDU, and the answer.
     pub(super) answer: Span,
 }
 

@@ -167,7 +167,7 @@ impl PhyRate {
         self.format >= Format::Ht
     }
 
-    /// The same rate for mac80211's estimator.
+    /// This rate, for mac80211's estimator.
     #[must_use]
     pub fn info(&self) -> RateInfo {
         let width = Width::from_mhz(self.width.into()).unwrap_or(Width::Mhz20);

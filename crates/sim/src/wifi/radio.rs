@@ -1,7 +1,7 @@
 //! The radio: a channel and its devices, as a state machine over packet handles.
 //!
 //! It needs no clock and no event loop. [`Radio::offer`] hands a packet to a device. [`Radio::next_event`]
-//! says when [`Radio::advance`] must be called. What comes out goes to a [`Sink`].
+//! says when [`Radio::advance`] must be called. Its output goes to a [`Sink`].
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ use super::rates::RateControl;
 use super::spec::{DeviceSpec, HttSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 use crate::sojourn::Sojourn;
 
-/// What is wrong with a radio.
+/// An error in a radio's specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device {device}: {why}")]
 pub struct RadioError {
@@ -36,15 +36,15 @@ pub struct RadioError {
 /// time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AirAccount {
-    /// Nobody transmitted, and nobody wanted to.
+    /// No device transmitted, and none wanted to.
     pub idle: Span,
-    /// Nobody transmitted, and somebody wanted to: interframe spaces and backoff.
+    /// No device transmitted, but at least one wanted to: interframe spaces and backoff.
     pub overhead: Span,
-    /// Several transmitted at once.
+    /// Several devices transmitted at once.
     pub collisions: Span,
-    /// The exchange of one path that has not ended. [`Radio::airtime`] counts it to its path.
+    /// The exchange of one path that has not ended. [`Radio::airtime`] counts it for its path.
     pub under_way: Span,
-    /// How often several transmitted at once.
+    /// How often several devices transmitted at once.
     pub collision_count: u64,
 }
 
@@ -245,7 +245,7 @@ impl Radio {
         Ok(())
     }
 
-    /// Tells the transmit stacks of their stations, once all devices are there.
+    /// Adds the stations to the transmit stacks, once all devices exist.
     fn associate(&mut self, spec: &RadioSpec) -> Result<(), RadioError> {
         for (number, path) in (0..).zip(&mut self.paths) {
             let from = &mut self.devices[usize::from(path.from)];
@@ -283,7 +283,7 @@ impl Radio {
         Ok(())
     }
 
-    /// Computes the weights anew if it is time.
+    /// Recomputes the weights if it is time.
     fn weigh(&mut self, now: Nanos) {
         for (device, timer) in &mut self.policies {
             if let Some(stack) = self.devices[usize::from(*device)].stack.as_deref_mut() {
@@ -327,7 +327,7 @@ impl Radio {
 
     /// Hands `from` a packet for `frame.to`. All events up to `now` must have been handled. A packet for a
     /// device that `from` is not associated with is dropped ([`Reason::Loss`]). A super-packet is cut here if
-    /// there is no queue discipline, otherwise when it leaves that.
+    /// there is no queue discipline, otherwise when it leaves that queue.
     pub fn offer(&mut self, now: Nanos, from: DeviceId, frame: Frame, sink: &mut impl Sink) {
         let mut cut = VecDeque::new();
         if self.devices.get(usize::from(from)).is_some_and(|device| device.qdisc.is_none()) {
@@ -471,7 +471,7 @@ impl Radio {
         self.devices.get(usize::from(device)).map_or(0, |device| device.sent)
     }
 
-    /// Measures from now on how long packets wait in a device. Packets count whose first exchange begins at
+    /// Measures from now on how long packets wait in a device. Counts packets whose first exchange begins at
     /// `from` or later, and before `to`. The time runs from [`Radio::offer`] until the first bit of that
     /// exchange, which can be its RTS: the time in the queues, in the driver and in the hardware, and that of
     /// contention, but not that of later attempts. Dropped packets have none. Measuring does not change what
@@ -482,7 +482,7 @@ impl Radio {
         }
     }
 
-    /// What [`Radio::measure_sojourn`] measured; `None` if it was not asked for.
+    /// What [`Radio::measure_sojourn`] measured; `None` if not requested.
     #[must_use]
     pub fn sojourn(&self, device: DeviceId) -> Option<&Histogram> {
         self.devices.get(usize::from(device))?.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
@@ -540,7 +540,7 @@ impl Radio {
         self.devices.get(usize::from(from))?.stack.as_ref()?.airtime_stats(path.station, ac)
     }
 
-    /// What soft admission of a device has done; `None` if it has none.
+    /// The statistics of a device's soft admission; `None` if it has none.
     #[must_use]
     pub fn admission_stats(&self, device: DeviceId) -> Option<AdmissionStats> {
         Some(self.devices.get(usize::from(device))?.admission.as_ref()?.stats())

@@ -113,7 +113,7 @@ fn alone(rate: &str, packets: f64) -> f64 {
 
 #[test]
 fn a_saturated_station_has_the_rate_of_the_model() {
-    // 4096 us less preamble hold 36643, 21976 and 3654 bytes at MCS 7, 4 and 0, subframes have 1544.
+    // 4096 us less preamble hold 36643, 21976 and 3654 bytes at MCS 7, 4 and 0; subframes have 1544.
     for (rate, packets) in
         [("mcs15", 32.0), ("mcs7", 23.0), ("mcs4", 14.0), ("mcs0", 2.0), ("ht40-mcs15-sgi", 32.0)]
     {
@@ -141,7 +141,7 @@ fn a_slow_station_takes_the_air_of_a_fast_one() {
 
 /// A single frame of a peer without block ack finds room where an aggregate finds none. A station that waits
 /// for its turn at a full hardware queue keeps such a peer waiting behind it. A station that loses its turn
-/// lets the peer have one with every packet that arrives.
+/// lets the peer take one with every packet that arrives.
 #[test]
 fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() {
     let in_turn = WifiParams { aql: false, airtime_fairness: false, ..WifiParams::default() };
@@ -220,15 +220,15 @@ fn the_stronger_of_two_is_heard() {
     assert_eq!(near, far, "each collision loses both");
 }
 
-/// Nobody is 4 dB stronger than another one that is equally strong.
+/// No station is 4 dB stronger than an equally strong one.
 #[test]
 fn of_equals_none_is_heard() {
     let equals = |capture| near_and_far([40.0, 40.0], "mcs0", [1, 1], capture);
     assert_eq!(equals(true), equals(false));
 }
 
-/// 10 dB are enough for the header and not for MCS 7, so MPDUs are lost while the other one transmits. Its
-/// PPDUs are as long, so nothing is left of them; of one that is longer the rest is received.
+/// 10 dB are enough for the header and not for MCS 7, so MPDUs are lost while the other station transmits. Of
+/// a PPDU that is as short as the other's nothing is left; of a longer one the rest is received.
 #[test]
 fn a_collision_with_a_short_frame_damages_the_beginning_of_a_long_one() {
     let long = |frames| near_and_far([40.0, 30.0], "mcs7", [frames, 1], true)[0];
@@ -236,7 +236,7 @@ fn a_collision_with_a_short_frame_damages_the_beginning_of_a_long_one() {
     assert!(alone.unanswered > 100, "{alone:?}");
     // A PPDU of one MPDU can still be lost whole.
     assert!(aggregates.unanswered * 100 < alone.unanswered && aggregates.errors > 100, "{aggregates:?}");
-    // About one MPDU and a half is on the air beside the other's one.
+    // About one MPDU and a half is on the air alongside the other's one.
     assert!(aggregates.errors * 10 < aggregates.mpdus, "{aggregates:?}");
 }
 
@@ -254,8 +254,8 @@ fn collisions_with(protection: Protection) -> [Span; 2] {
     [time(AirKind::Collision), time(AirKind::Rts)]
 }
 
-/// The first two tries of a PPDU collide as without; from the third on a collision costs only an RTS. A CTS
-/// to oneself does not shorten a collision.
+/// The first two tries of a PPDU collide as without protection; from the third on a collision costs only an
+/// RTS. A CTS-to-self does not shorten a collision.
 #[test]
 fn protection_of_retries_shortens_collisions_and_that_of_all_frames_does_not() {
     let [plain, none] = collisions_with(Protection::Fallbacks);
@@ -266,13 +266,13 @@ fn protection_of_retries_shortens_collisions_and_that_of_all_frames_does_not() {
         some > Span::ZERO && retries < plain && cts.0 * 10 > plain.0 * 9,
         "{plain:?} {retries:?} {cts:?}"
     );
-    // 44 us of CTS and 16 us in front of each PPDU of 2.6 to 3.7 ms.
+    // 44 us of CTS and 16 us before each PPDU of 2.6 to 3.7 ms.
     let share = all.0 as f64 / (20 * SECOND) as f64;
     assert!((0.01..0.03).contains(&share), "{share}");
 }
 
-/// A device that transmits hears nothing: of an access point and a station that transmit at once, the access
-/// point's frame to another station is heard if that one hears it well enough.
+/// A device that transmits hears nothing. If an access point and a station transmit at once, the access
+/// point's frame to another station is heard if that station hears it well enough.
 #[test]
 fn who_transmits_hears_nothing() {
     let mut spec = network(&["mcs0", "mcs0"]);
@@ -351,7 +351,7 @@ fn invalid_radios_are_refused_and_packets_for_unknown_stations_are_dropped() {
     assert!(radio.is_conserved(Nanos::ZERO));
 }
 
-/// Airtime by weight: a station of weight 512 has twice the air of one of 256, at whatever rates.
+/// Airtime by weight: a station of weight 512 has twice the air of one of 256, at any rates.
 #[test]
 fn weights_share_the_air() {
     let mut spec = network(&["mcs15", "mcs0", "mcs4"]);
@@ -498,8 +498,8 @@ fn in_firmware(driver: DriverSpec) -> Vec<u32> {
         .collect()
 }
 
-/// A limit of bytes needs a few packets while each completion is told at once. If fifty are told together,
-/// the firmware would be empty before the host knows of one, so the limit grows beyond fifty.
+/// A byte limit of a few packets is enough while each completion is reported at once. If fifty are reported
+/// together, the firmware would be empty before the host knows of one, so the limit grows beyond fifty.
 #[test]
 fn batches_of_completions_make_a_byte_limit_grow() {
     let most = |completions| {
@@ -532,7 +532,7 @@ fn a_station_has_no_more_in_the_firmware_than_its_limit() {
     }
 }
 
-/// What a driver has no place for is refused.
+/// Settings that a driver cannot have are refused.
 #[test]
 fn limits_of_firmware_are_for_firmware() {
     let refused = |driver| {

@@ -17,7 +17,7 @@ pub struct RadioSpec {
     pub band: Band,
     /// Access points and stations.
     pub devices: Vec<DeviceSpec>,
-    /// Of several PPDUs that begin in the same slot, the strongest may be received (capture). Only where the
+    /// Of several PPDUs that begin in the same slot, the strongest may be received (capture). Only if the
     /// signals of all are known ([`Errors::Snr`], [`Errors::Coded`]).
     pub capture: bool,
 }
@@ -25,35 +25,35 @@ pub struct RadioSpec {
 /// A device.
 #[derive(Clone, Debug)]
 pub struct DeviceSpec {
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// EDCA parameters of the four categories, in the order of [`goodqueue::wifi::Ac::ALL`].
     pub edca: [EdcaParams; 4],
-    /// What is between the stack and the air.
+    /// The driver between the stack and the air.
     pub driver: DriverSpec,
     /// PPDUs with more bytes than this begin with RTS and CTS.
     pub rts_threshold: Option<u32>,
-    /// What else comes in front of a PPDU.
+    /// What else precedes a PPDU.
     pub protection: Protection,
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
-    /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
-    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). `None`: as in the hosts'
-    /// version of Linux, [`crate::tcp::Kernel::tx_sk_pacing_shift`].
+    /// How much TCP of this device's host may keep in the device and its queue: about 2^-`tx_sk_pacing_shift`
+    /// s of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). `None`: as in the
+    /// hosts' version of Linux, [`crate::tcp::Kernel::tx_sk_pacing_shift`].
     pub tx_sk_pacing_shift: Option<u32>,
 }
 
-/// What reserves the air in front of a PPDU, besides [`DeviceSpec::rts_threshold`].
+/// What reserves the air before a PPDU, besides [`DeviceSpec::rts_threshold`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
     /// RTS and CTS from the second rate of a series on, as rate control sets it (Linux
-    /// `minstrel_ht_set_rate`). A fixed rate has no second one, and so none.
+    /// `minstrel_ht_set_rate`). A fixed rate has no second one, and so no protection.
     #[default]
     Fallbacks,
-    /// The same, and with a fixed rate from the try on at which rate control would go on to the second rate
+    /// The same; with a fixed rate, from the try at which rate control would move on to the second rate
     /// (`minstrel_calc_retransmit`).
     Retries,
-    /// A CTS to itself in front of each PPDU that has no RTS, as beside stations of 802.11b
+    /// CTS-to-self before each PPDU that has no RTS, as alongside 802.11b stations
     /// (`ieee80211_bss_conf.use_cts_prot`), at the lowest rate of the band: 1 Mbit/s in 2.4 GHz, else 6. Only
     /// with data.
     CtsToSelf,
@@ -118,7 +118,7 @@ fn known(ids: &[GroupId], place: Option<usize>) -> Result<Option<GroupId>, Strin
     }
 }
 
-/// What a device is.
+/// The role of a device.
 #[derive(Clone, Debug)]
 pub enum Role {
     /// An access point.
@@ -165,22 +165,22 @@ impl Aggregation {
     pub const HE: Aggregation = Aggregation { bytes: 6_500_631, window: 256 };
 }
 
-/// What is between a host's stack and the air.
+/// The driver between a host's stack and the air.
 #[derive(Clone, Debug)]
 pub struct DriverSpec {
     /// Where packets wait first.
     pub upper: Upper,
-    /// What is queued in the driver and its hardware.
+    /// How packets are queued in the driver and its hardware.
     pub lower: Lower,
     /// Longest PPDU with data.
     pub max_time: Span,
-    /// The most MPDUs in one; the peer's window is a limit too.
+    /// Maximum MPDUs in one; the peer's window is a limit too.
     pub max_frames: u16,
-    /// Whether a station keeps its turn if the hardware queue is full then (ath9k since Linux 4.11).
-    /// Otherwise it goes behind the others (Linux 3.17 to 4.10). It matters if stations take turns in the
+    /// Whether a station keeps its turn if the hardware queue is full at that time (ath9k since Linux 4.11).
+    /// Otherwise it goes behind the others (Linux 3.17 to 4.10). This matters if stations take turns in the
     /// driver: [`Lower::Fifo`], and [`Lower::Txq`] without airtime fairness.
     pub keeps_turn: bool,
-    /// How firmware and host tell each other of packets; with firmware that aggregates.
+    /// How firmware and host report packets to each other; only for firmware that aggregates.
     pub htt: HttSpec,
     /// What it does beyond Linux; by default nothing.
     pub ideas: Ideas,
@@ -189,11 +189,11 @@ pub struct DriverSpec {
 /// Between ath10k and its firmware (HTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttSpec {
-    /// Packets whose completion the firmware reports at once, 1 to 65536; fewer if it has nothing else left.
-    /// Until then the host counts them as being in the firmware. 1: it reports each PPDU when that ends. A
-    /// message of HTT (`TX_COMPL_IND`) has up to 255, and a poll takes all messages that have come.
+    /// Packets whose completion the firmware reports together, 1 to 65536; fewer if it has nothing else left.
+    /// Until then the host counts them as being in the firmware. 1: it reports each PPDU when that ends. An
+    /// HTT message (`TX_COMPL_IND`) has up to 255, and a poll takes all messages that have arrived.
     pub completions: u32,
-    /// The most packets of a station in an access category there, 1 or more; those above wait in mac80211's
+    /// Maximum packets of a station in an access category there, 1 or more; the others wait in mac80211's
     /// queues. Firmware 10.4 sets such a number for each station and TID (`num_push_allowed`).
     pub station: Option<u32>,
 }
@@ -226,8 +226,8 @@ pub enum Upper {
     Qdisc(QueueSpec),
     /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
     Mac80211(WifiParams),
-    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn; a packet that comes to
-    /// a full one is dropped (Kazior's first patch of 2016). With firmware that aggregates only.
+    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn; a packet that reaches a
+    /// full one is dropped (Kazior's first patch of 2016). Only with firmware that aggregates.
     TailDrop {
         /// Packets of all stations (`TOTAL_MAX_TX_BUFFER`: 512).
         total: u32,
@@ -236,13 +236,13 @@ pub enum Upper {
     },
 }
 
-/// What is queued in a driver and its hardware.
+/// How packets are queued in a driver and its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lower {
     /// ath9k before 2016: packets of a category in FIFOs by station and TID, served in turn, two PPDUs of
     /// them in the hardware queue.
     Fifo {
-        /// The most packets of a category, those in the hardware included.
+        /// Maximum packets of a category, those in the hardware included.
         packets: u32,
     },
     /// ath9k since 2016: PPDUs are built from mac80211's queues; two are in the hardware queue of a category.
@@ -273,7 +273,7 @@ impl Lower {
     }
 }
 
-/// Most packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers,
+/// Maximum packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers,
 /// less 5).
 pub const ATH9K_QDEPTH: u32 = 123;
 /// Packets that ath10k's firmware holds (`TARGET_NUM_MSDU_DESC`).

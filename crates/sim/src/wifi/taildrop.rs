@@ -10,7 +10,7 @@ use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::radio::Radio;
 
 impl Radio {
-    /// A packet comes to the FIFO of its TID.
+    /// A packet reaches the FIFO of its TID.
     pub(super) fn offer_fifo(
         &mut self,
         now: Nanos,

@@ -1,4 +1,4 @@
-//! What is published of Vegas (Brakmo and Peterson, 1995), CDG (Hayes and Armitage, 2011) and TCP-LP
+//! Published results for Vegas (Brakmo and Peterson, 1995), CDG (Hayes and Armitage, 2011) and TCP-LP
 //! (Kuzmanovic and Knightly, 2003), which all go by delay.
 
 use goodqueue::{Nanos, Rate, Span};
@@ -39,7 +39,7 @@ fn alone(cc: CcKind, queue: &str, rtt: u64) -> (f64, f64) {
     (shares[0], held)
 }
 
-/// The share of the first beside the second.
+/// The share of the first flow next to the second.
 fn beside(first: CcKind, second: CcKind, queue: &str, rtt: u64) -> f64 {
     let (shares, _) = run(queue, rtt, &[first, second]);
     assert!(shares[0] + shares[1] > 0.95, "{shares:?}");
@@ -55,7 +55,7 @@ fn vegas_keeps_two_to_four_packets_in_the_queue() {
     }
 }
 
-/// Its weakness: beside a sender that fills the queue it gets little.
+/// Its weakness: next to a sender that fills the queue it gets little.
 #[test]
 fn vegas_yields_to_cubic() {
     let share = beside(CcKind::Vegas, CcKind::Cubic, "pfifo:100", 50);
@@ -74,7 +74,7 @@ fn cdg_keeps_the_queue_short() {
     assert!(shares[0] + shares[1] > 0.85 && held < 20.0, "{shares:?}, {held}");
 }
 
-/// Sections 3.2 and 3.3: beside Reno, which fills the queue, it stops backing off by delay, and keeps more
+/// Sections 3.2 and 3.3: next to Reno, which fills the queue, it stops backing off by delay, and keeps more
 /// than Vegas does.
 #[test]
 fn cdg_survives_beside_a_sender_that_fills_the_queue() {
@@ -84,14 +84,14 @@ fn cdg_survives_beside_a_sender_that_fills_the_queue() {
     }
 }
 
-/// Its chance is the seed's.
+/// Its random choices depend on the seed.
 #[test]
 fn cdg_backs_off_at_the_same_times_in_each_run_of_a_seed() {
     let [first, second] = [(); 2].map(|()| run("pfifo:100", 50, &[CcKind::Cdg; 2]));
     assert_eq!(first, second);
 }
 
-/// Its two purposes (section I of its paper): a few percent beside others, and all that nobody else takes.
+/// Its two purposes (section I of its paper): a few percent next to others, and all that no other flow takes.
 #[test]
 fn lp_yields_to_cubic_and_fills_an_empty_line() {
     for rtt in [20, 50, 100] {

@@ -1,4 +1,4 @@
-//! The queue of a link gets other parameters while packets wait in it.
+//! Changes the parameters of a link's queue while packets wait in it.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;

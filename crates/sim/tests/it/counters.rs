@@ -1,4 +1,4 @@
-//! What a link's counters promise, in random scenarios: what arrived was sent, was dropped or is held; no
+//! Invariants of a link's counters, in random scenarios: what arrived was sent, was dropped or is held; no
 //! line is busy for longer than the time that passes; no port wakes without reason; and sojourn times are
 //! those computed by hand.
 

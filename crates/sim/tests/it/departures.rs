@@ -36,7 +36,7 @@ fn scenario(queue: &str, cc: CcKind, max_rate: Option<Rate>) -> Scenario {
     }
 }
 
-/// It for 10 s.
+/// Runs it for 10 s.
 fn one_flow(queue: &str, cc: CcKind) -> Found {
     let mut simulation = Simulation::new(&scenario(queue, cc, None)).expect("a scenario");
     let (mut host, mut bottleneck) = (0, 0);
@@ -63,7 +63,8 @@ fn stamps_reach_fq_and_the_wheel() {
         let (fq, wheel) = (one_flow("fq", cc), one_flow("wheel", cc));
         assert_eq!(unpaced.throttled, 0);
         for paced in [&fq, &wheel] {
-            // CUBIC's ACKs mostly come more slowly than its pace, a fifth above the window over a round trip.
+            // CUBIC's ACKs usually come more slowly than its pace, a fifth above the window over a round
+            // trip.
             let least = if cc == CcKind::Bbr { 5000 } else { 50 };
             assert!(paced.throttled > least, "{cc}: {} held back", paced.throttled);
             assert!(paced.goodput > 0.95 * unpaced.goodput, "{cc}: {} of {}", paced.goodput, unpaced.goodput);

@@ -1,4 +1,4 @@
-//! Two simulations that part are compared down to the event.
+//! Two simulations that diverge are compared down to the event.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::{
@@ -45,8 +45,8 @@ fn equal_scenarios_have_equal_checkpoints() {
     assert_eq!(difference((&scenario, &one), (&scenario, &two), &|| true), Ok(None));
 }
 
-/// They part at the first packet that only one of the two loses. All events before are equal, and the event
-/// found is the one at which a plain replay of both parts.
+/// They diverge at the first packet that only one of the two loses. All events before are equal, and the
+/// event found is the one at which a plain replay of both diverges.
 #[test]
 fn the_first_event_that_differs_is_found_and_named() {
     let (one, two) = (scenario(1), scenario(9));
@@ -55,7 +55,7 @@ fn the_first_event_that_differs_is_found_and_named() {
     let found = difference((&one, &recorded.0), (&two, &recorded.1), &|| true).expect("scenarios");
     let Some(Difference::At(Some(first), Some(second))) = found else { panic!("{found:?}") };
     assert_eq!(first.number, second.number);
-    // A loss happens when the second line ends a packet, and its arrival is then missing.
+    // A loss happens when the second line finishes a packet, and its arrival is then missing.
     assert!([first.owner, second.owner].contains(&LaneOwner::Arrival(1)), "{first} / {second}");
     assert!([&first.nodes, &second.nodes].iter().any(|nodes| *nodes == "router to server"), "{first}");
     let hashes = |at: Nanos| {

@@ -1,10 +1,10 @@
-//! What is known of LEDBAT (RFC 6817) beside other congestion control and over AQM.
+//! Known results for LEDBAT (RFC 6817) next to other congestion control and over AQM.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Dumbbell, Flow, Simulation};
 
-/// What flows cause from 30 s to 120 s.
+/// The effects of flows from 30 s to 120 s.
 struct Found {
     /// Share of the line that each flow gets, payload only.
     shares: Vec<f64>,
@@ -45,8 +45,8 @@ fn run(queue: &str, flows: &[CcKind]) -> Found {
 /// The payload's share of a line: 1448 of 1514 bytes.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
 
-/// RFC 6817 section 2.5: alone it fills the line, and the queue that it adds is its target, 100 ms. Its
-/// clock is one of milliseconds.
+/// RFC 6817 section 2.5: alone it fills the line, and the queue that it adds is its target, 100 ms. Its clock
+/// ticks in milliseconds.
 #[test]
 fn alone_it_holds_its_target() {
     let found = run("pfifo:1000", &[CcKind::Ledbat]);

@@ -1,4 +1,4 @@
-//! A user-defined congestion control is called as those in the list are.
+//! A user-defined congestion control is called like the built-in ones.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
@@ -39,7 +39,7 @@ fn calls_that_are_left_out_do_what_reno_does() {
     }
 }
 
-/// Grows by a segment each 10 ms, whatever ACKs say, up to 40; the timer is on the dot.
+/// Grows by a segment each 10 ms, whatever ACKs say, up to 40; the timer is exact.
 #[derive(Clone, Debug, Default)]
 struct Timed {
     next: Option<Nanos>,
@@ -61,7 +61,7 @@ impl CongestionControl for Timed {
         assert_eq!(self.next, Some(now));
         self.expired += 1;
         w.snd_cwnd += 1;
-        // The last time that it gives has come already: that is none.
+        // The last time that it returns has already passed: that means none.
         if self.expired < 39 {
             self.next = Some(now + Span::from_millis(10));
         }
@@ -92,7 +92,7 @@ fn a_timer_expires_when_it_said() {
     }
 }
 
-/// Holds a rate and counts what it is told.
+/// Holds a rate and checks the delivery rates that it is given.
 #[derive(Clone, Debug)]
 struct Steady(Rate);
 

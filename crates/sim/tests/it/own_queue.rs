@@ -13,7 +13,7 @@ use goodqueue_sim::{
 
 const RATE: Rate = Rate(20_000_000);
 
-/// `pfifo`, written again.
+/// `pfifo`, reimplemented.
 #[derive(Clone, Debug)]
 struct Pfifo(usize, VecDeque<Token>);
 
@@ -70,7 +70,7 @@ fn a_fifo_of_ones_own_is_pfifo() {
     assert_eq!(seen(&own), seen(&ours));
 }
 
-/// Each packet leaves at the earliest 3 ms after it came. One in a hundred is marked at random.
+/// Each packet leaves at the earliest 3 ms after it arrived. One in a hundred is marked at random.
 #[derive(Clone, Debug, Default)]
 struct Late(VecDeque<(Nanos, Token)>, Option<Rng>);
 
@@ -111,7 +111,7 @@ fn a_queue_that_holds_packets_back_is_polled_in_time_and_its_marks_are_counted()
     assert_eq!(simulation.trace_hash(), run(port(), true).trace_hash(), "the seed decides");
 }
 
-/// What it does wrong.
+/// The rule that it breaks.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     Twice,

@@ -1,4 +1,4 @@
-//! Flows over QUIC in virtual time, alone and beside TCP.
+//! Flows over QUIC in virtual time, alone and alongside TCP.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::QuicCc;

@@ -1,4 +1,4 @@
-//! Responsiveness over simulated TCP: arithmetic on paths of known delay, and the definition made again from
+//! Responsiveness over simulated TCP: arithmetic on paths of known delay, and the definition recomputed from
 //! the samples.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ const S: u64 = 1_000 * MS;
 const IDLE: u64 = 2 * S;
 
 /// client - router - server, 10 ms each way. Behind the router is a line of this rate and queue in both
-/// directions, or none: in the host that sends, TCP would keep its queue short. And the test in one
-/// direction, with a probe of its own beside it.
+/// directions, or none: in the sending host, TCP would keep its queue short. The test runs in one direction,
+/// with a separate probe beside it.
 fn scenario(line: Option<(u64, &str)>, direction: Direction, tls: Tls, limit: usize) -> Scenario {
     let port = || line.map(|(rate, queue)| PortSpec::new(queue.parse().expect("a queue"), Rate(rate)));
     let settings = Settings { idle: Span(IDLE), limit, most: 4, ..Settings::default() };
@@ -36,7 +36,7 @@ fn scenario(line: Option<(u64, &str)>, direction: Direction, tls: Tls, limit: us
     }
 }
 
-/// What came of it by `until`, with the samples and the trace hash.
+/// Its outcome by `until`, with the samples and the trace hash.
 fn run(scenario: &Scenario, until: u64) -> (Outcome, Vec<Sample>, u64) {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
     // What is due at the end itself comes from `finish_probes`.
@@ -87,7 +87,7 @@ fn trimmed(mut values: Vec<f64>) -> f64 {
     values[..kept].iter().sum::<f64>() / kept as f64
 }
 
-/// What the parts took, ms, of the probes that were complete in `from..to`, from the samples alone.
+/// Times of the parts, ms, of the probes that were complete in `from..to`, from the samples alone.
 fn by_hand(samples: &[Sample], from: i64, to: i64) -> [Vec<f64>; 4] {
     let mut probes: BTreeMap<(bool, u32), (i64, [i64; 4])> = BTreeMap::new();
     for sample in samples {
@@ -108,7 +108,7 @@ fn by_hand(samples: &[Sample], from: i64, to: i64) -> [Vec<f64>; 4] {
     parts
 }
 
-/// The round trips of the probe beside the test in `from..to`, ms: what the queue made of them.
+/// The round trips of the probe beside the test in `from..to`, ms, queueing included.
 fn beside(samples: &[Sample], from: i64, to: i64) -> Vec<f64> {
     let of = |sample: &Sample| match *sample {
         Sample::Echo { probe: 0, sent, rtt, .. } if (from..to).contains(&(sent + rtt)) => Some(rtt as f64),
@@ -134,8 +134,8 @@ fn loaded(queue: &str, direction: Direction) -> (f64, Outcome, f64, [f64; 4]) {
     (rpm, outcome, trimmed(beside(&samples, from, to)), parts)
 }
 
-/// A queue of 200 packets on 20 Mbit/s holds 121 ms. What the probe beside the test sees of it is what each
-/// round trip of a foreign probe sees.
+/// A queue of 200 packets on 20 Mbit/s holds 121 ms. The probe beside the test sees the same delay as each
+/// round trip of a foreign probe.
 #[test]
 fn in_a_fifo_the_figure_is_that_of_its_delay() {
     for direction in Direction::BOTH {

@@ -5,7 +5,7 @@ use goodqueue_sim::{Link, Pattern, PortSpec, Scenario, Simulation, Source};
 
 const RATE: f64 = 20e6;
 
-/// What leaves in 3 s, as a share of the rate. 16 sources offer half as much again, at random times.
+/// Traffic that leaves in 3 s, as a share of the rate. 16 sources offer half as much again, at random times.
 fn sent(queue: &str, lanes: u32) -> f64 {
     let mut port = PortSpec::new(queue.parse().expect("a queue"), Rate(1_000_000_000));
     if lanes > 1 {

@@ -8,8 +8,8 @@ const SLOTS: u64 = 20_000;
 /// Time of a packet on a line.
 const SLOT: u64 = 10_000;
 
-/// A switch with so many inputs and outputs. The lowest byte of a packet's cookie is its output; the higher
-/// bytes are the slot in which it came.
+/// A switch with as many inputs as outputs. The lowest byte of a packet's cookie is its output; the higher
+/// bytes are the slot in which it arrived.
 struct Bench {
     switch: Switch<Header>,
     /// By output, the slots that packets waited before their own.
@@ -132,7 +132,7 @@ fn one_queue_for_all_passes_runs_of_different_outputs() {
 }
 
 /// Three inputs send as much as they can to output 0, but every tenth packet of the third is for output 1,
-/// which nobody else uses. Returns how many of the 2000 packets for output 1 passed, their longest wait in
+/// which no other input uses. Returns how many of the 2000 packets for output 1 passed, their longest wait in
 /// slots, and the most bytes in the switch.
 fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (usize, u64, u64) {
     let mut bench = Bench::new(4, buffers, queue, memory);

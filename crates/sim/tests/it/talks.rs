@@ -1,4 +1,4 @@
-//! Video calls and games beside simulated TCP.
+//! Video calls and games alongside simulated TCP.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::talk::{App, PeerConfig};

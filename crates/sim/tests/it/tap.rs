@@ -151,8 +151,8 @@ fn segments_that_a_queue_cuts_are_accounted_for() {
     assert_eq!(sent + cut, delivered + dropped + simulation.packets_under_way() as u64);
 }
 
-/// Without a line thousands of segments arrive at the same time, within one event. What is kept until it is
-/// taken is at most what was asked for, plus one such event.
+/// Without a line thousands of segments arrive at the same time, within one event. At most the requested
+/// number is kept until it is taken, plus one such event.
 #[test]
 fn the_trace_between_two_pauses_is_bounded() {
     const MOST: u64 = 20_000;

@@ -74,7 +74,7 @@ fn one_reno_flow_without_a_queue_uses_three_quarters() {
     assert!((utilisation - reno_share(0.0)).abs() <= 0.03, "{utilisation}");
 }
 
-/// What scalable flows cause.
+/// The effects of scalable flows.
 struct Scalable {
     /// Share of the line that is used.
     utilisation: f64,
@@ -156,13 +156,13 @@ fn scalable(queue: &str, mbit: u64, flows: &[(CcKind, u64)]) -> Scalable {
 }
 
 /// Alizadeh et al., "Data Center TCP" (SIGCOMM 2010) section 3.3: the window W = B + K, with B packets in the
-/// base round trip, fills the queue to the threshold K. It grows by one in a round trip, in the next some
-/// packets are marked, and it falls by alpha W/2, of which it makes up one in each round trip: of alpha W^2/2
-/// packets those are marked. They are W where arrivals are marked and each one finds more than K, which makes
-/// alpha the root of 2/W. Here they are marked when they leave, which tells the sender after the base round
-/// trip already; and ACKs of two let packets go in pairs, so that of each two one finds more than K: B/2 are
-/// marked, and alpha is the root of B, over W. The queue swings by alpha W/2 below K, which is less than K:
-/// the line never runs dry (section 3.4).
+/// base round trip, fills the queue to the threshold K. It grows by one in a round trip; in the next, some
+/// packets are marked and it falls by alpha W/2, which it regains at one per round trip: of alpha W^2/2
+/// packets, those are marked. If arrivals are marked and each finds more than K, they are W, and alpha is the
+/// root of 2/W. Here packets are marked when they leave, so the sender learns of it after the base round trip
+/// already; and ACKs of two release packets in pairs, of which one finds more than K: B/2 are marked, and
+/// alpha is the root of B, over W. The queue swings by alpha W/2 below K, which is less than K: the line
+/// never runs dry (section 3.4).
 #[test]
 fn dctcp_marks_and_swings_as_its_authors_found() {
     // 10 ms at 60 Mbit/s are 49.5 packets of 1514 bytes; with K = 15 that is 64.5.

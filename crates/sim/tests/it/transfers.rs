@@ -37,7 +37,7 @@ fn one_flow_takes_its_handshake_and_its_bytes() {
     let start = Span(3 * MS);
     let alone = |flow: Flow| simulate(&[Flow { start, ..flow }]).transfer(0);
     let took = |transfer: Transfer| transfer.ended.expect("an end").since(transfer.began.expect("a start")).0;
-    // The sender opens: SYN, SYN-ACK, and then the ACK with ten segments (the initial window) behind it.
+    // The sender opens: SYN, SYN-ACK, and then the ACK with ten segments (the initial window) after it.
     let up = alone(upload(10 * 1448));
     assert_eq!(up.began, Some(Nanos(3 * MS)));
     assert_eq!(took(up), 30 * MS + 2 * SYN + ACK + 10 * FRAME);
@@ -54,7 +54,7 @@ fn a_flow_that_waits_begins_after_the_other() {
     let flows = [
         download(10 * 1448),
         Flow { after: after(0, 7 * MS, 1000 * MS), ..download(1448) },
-        // The time until which it may begin is over; and then nothing that waits for it begins.
+        // It may no longer begin, and so nothing that waits for it begins.
         Flow { after: after(1, 7 * MS, 60 * MS), ..download(1448) },
         Flow { after: after(2, 0, 9000 * MS), ..download(1448) },
         // Not before its start; and not before a flow that is later in the list.
@@ -98,9 +98,9 @@ fn a_flow_over_a_kept_connection_takes_its_request_and_its_bytes() {
         all_took(&simulation, &flows),
         [
             40 * MS + 2 * SYN + ACK + 10 * FRAME,
-            // The answer is behind the ACK of the request.
+            // The answer follows the ACK of the request.
             20 * MS + REQUEST + ACK + 10 * FRAME,
-            // And without a pause the request is behind the ACK of the answer before it.
+            // Without a pause the request follows the ACK of the answer before it.
             20 * MS + ACK + REQUEST + ACK + FRAME,
         ]
     );
@@ -120,7 +120,7 @@ fn a_flow_over_a_kept_connection_takes_its_request_and_its_bytes() {
 
 /// Without a line, so that bytes take no time: each round trip has twice the segments of the one before, from
 /// an initial window of ten on (RFC 6928). A kept connection has its window, until it was idle for longer
-/// than its timeout; then it starts anew (RFC 5681 section 4.1).
+/// than its timeout; then it restarts (RFC 5681 section 4.1).
 #[test]
 fn a_flow_takes_what_slow_start_says() {
     const RTT: u64 = 100 * MS;
@@ -137,7 +137,7 @@ fn a_flow_takes_what_slow_start_says() {
     for (count, round_trips) in [(1, 2), (10, 2), (11, 3), (30, 3), (31, 4), (70, 4), (71, 5), (150, 5)] {
         assert_eq!(run(&[segments(count)]), [round_trips * RTT], "{count}");
     }
-    // The window is 80 behind 70 segments. One round trip is enough for 80, and for 81 it is not.
+    // The window is 80 after 70 segments. One round trip is enough for 80, and for 81 it is not.
     assert_eq!(run(&[segments(70), kept(0, 0, segments(80))])[1], RTT);
     assert_eq!(run(&[segments(70), kept(0, 0, segments(81))])[1], 2 * RTT);
     // After 20 s it is ten again: 10, 20 and 40 segments.
@@ -196,7 +196,7 @@ fn a_flow_without_an_end_has_no_times() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever flows there are: each ends once its receiver has its bytes, and a chain of them is in order.
+    /// For any flows: each ends once its receiver has its bytes, and a chain of them is in order.
     #[test]
     fn flows_end_with_their_bytes(
         flows in prop::collection::vec(

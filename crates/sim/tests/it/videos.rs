@@ -13,7 +13,7 @@ const S: u64 = 1_000 * MS;
 const LOAD: u64 = 180 * S;
 
 /// server - client, 10 ms each way, behind fq_codel at this rate, with `others` bulk downloads beside the
-/// video. Returns of each segment when it was requested, whether it was complete, the bit rate, and the time
+/// video. Returns for each segment when it was requested, whether it was complete, the bit rate, and the time
 /// stalled.
 fn watch(rate: u64, others: usize) -> (Vec<(i64, bool, u64, i64)>, u64) {
     let port = || Some(PortSpec::new("fq_codel".parse().expect("a queue"), Rate(rate)));

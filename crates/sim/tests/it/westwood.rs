@@ -1,4 +1,4 @@
-//! What is published of Westwood+ (Grieco and Mascolo, CCR 34(2), 2004).
+//! Published results for Westwood+ (Grieco and Mascolo, CCR 34(2), 2004).
 
 use goodqueue_sim::Loss;
 use goodqueue_sim::tcp::cc::CcKind;

@@ -67,7 +67,7 @@ fn flood(to: usize) -> Source {
     }
 }
 
-/// What a station gets.
+/// The result for a station.
 #[derive(Clone, Copy, Debug)]
 struct Got {
     /// Share of the airtime of all stations, down and up together.
@@ -155,7 +155,7 @@ fn through_a_fifo_the_slow_station_takes_the_air() {
     assert!((16.0..26.4).contains(&total(&got)), "{got:?}");
 }
 
-/// The patch that brought airtime scheduling to ath9k had, before it, 19.17, 19.83 and 2.58 Mbit/s.
+/// Measured before the patch that brought airtime scheduling to ath9k: 19.17, 19.83 and 2.58 Mbit/s.
 #[test]
 fn tcp_through_a_fifo_has_what_was_measured_before_airtime_scheduling() {
     let got = with_tcp(three(&fifos()));
@@ -194,8 +194,8 @@ fn airtime_fairness_gives_each_a_third_of_the_air() {
     assert!((got[2].aggregate - before[2].aggregate).abs() < 0.1);
 }
 
-/// After the patch: 25.09, 25.21 and 1.77 Mbit/s, 25 % more in all; of the bar of 15 to 35 % only the lower
-/// end is met: here, at rates without any loss, it is more.
+/// After the patch: 25.09, 25.21 and 1.77 Mbit/s, 25 % more in all; of the range of 15 to 35 % only the lower
+/// end is checked: here, at rates without any loss, it is more.
 #[test]
 fn tcp_gets_more_with_airtime_scheduling() {
     let before = with_tcp(three(&fifos()));
@@ -228,9 +228,9 @@ fn rate_control_and_airtime_fairness_go_together() {
     assert!((0.5 * 10.0..0.5 * 43.3).contains(&got[1].goodput) && got[0].goodput > 50.0, "{got:?}");
 }
 
-/// 30 stations, one at 1 Mbit/s without aggregation: it has half of the air or more before ("Ending the
-/// Anomaly": about two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and 8.3
-/// times as much these fixed rates show 4 times and more; with rate control, as published, it is
+/// 30 stations, one at 1 Mbit/s without aggregation: before, it has half of the air or more ("Ending the
+/// Anomaly": about two thirds); after, a thirtieth, within two points. The goodput is published as 5.4 and
+/// 8.3 times as much; these fixed rates show 4 times and more. With rate control, as published, it is
 /// `scenarios/wifi-30.toml`.
 #[test]
 fn thirty_stations_one_of_them_at_1_mbit() {

@@ -62,7 +62,7 @@ fn ping(to: usize) -> Probe {
     Probe { kind, ..Probe::ping(HOST, to, Span::from_millis(200), Span::from_secs(40)) }
 }
 
-/// What four uploads and four probes saw.
+/// The results of four uploads and four probes.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// Round-trip times that ended from 5 s to 28 s after the uploads began, ms.
@@ -120,7 +120,7 @@ fn runs(driver: &DriverSpec) -> Seen {
     Seen { median: median(|seen| seen.median), p95: median(|seen| seen.p95), goodput, srtt }
 }
 
-/// What the queues of the four builds are: base, taildrop, fq, fqcodel.
+/// The queues of the four builds: base, taildrop, fq, fqcodel.
 fn builds() -> [Upper; 4] {
     // Stations in turn: airtime fairness and AQL came later.
     let mac80211 = WifiParams {
@@ -205,7 +205,7 @@ fn row(page: &mut String, name: &str, measured: &str, all: &[[Seen; 4]], build: 
     writeln!(page, "| {name} | {measured} |{}", all.iter().map(each).collect::<String>()).expect("text");
 }
 
-/// What batches of completions and limits of a station do to Kazior's builds. `GOODQUEUE_BLESS=1` writes the
+/// How batches of completions and limits of a station affect Kazior's builds. `GOODQUEUE_BLESS=1` writes the
 /// tables.
 #[test]
 fn what_firmware_tells_and_takes_by_station() {
@@ -238,7 +238,7 @@ fn what_firmware_tells_and_takes_by_station() {
     {
         row(&mut made, name, measured[build], &limits, build);
     }
-    // A batch must be told before the limit can shrink, so the queue in the firmware grows with it.
+    // A batch must be reported before the limit can shrink, so the queue in the firmware grows with it.
     assert!(batches[0][2].median * 5.0 < batches[1][2].median, "{batches:?}");
     assert!(batches[1][2].median < batches[3][2].median, "{batches:?}");
     // The limit of a station is a limit of the wait in the firmware: 32 packets of 2.4 ms at most.

@@ -22,7 +22,7 @@ impl Sink for Arrivals {
 
 /// Bytes of an IP packet.
 const PACKET: u32 = 1_500;
-/// Time that counts, behind a second that does not.
+/// Time that counts, after a second that does not.
 const SECONDS: u64 = 60;
 
 /// Stations that always have packets for the access point.
@@ -43,8 +43,8 @@ impl Case {
         self.rate.parse().expect("a rate")
     }
 
-    /// Our throughput of IP packets, Mbit/s. 38 bytes of MPDU are more than the packet's with our headers;
-    /// packets are as much shorter as the source's headers are.
+    /// Our throughput of IP packets, Mbit/s. With our headers an MPDU is 38 bytes longer than its packet;
+    /// packets are shortened by the difference to the source's headers.
     fn ours(&self) -> f64 {
         let driver = DriverSpec {
             max_frames: self.mpdus,
@@ -180,7 +180,7 @@ fn saturated_stations_have_the_published_throughput() {
     keeps("wifi-calibration.md", &made);
 }
 
-/// What stands behind the mark of a page of docs must be `made`; with `GOODQUEUE_BLESS` it is written.
+/// The text after the mark of a page of docs must be `made`; with `GOODQUEUE_BLESS` it is written.
 pub(crate) fn keeps(name: &str, made: &str) {
     let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
     let old = std::fs::read_to_string(&path).expect("the page");

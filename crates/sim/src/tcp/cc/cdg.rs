@@ -3,23 +3,23 @@
 //! risen from one round trip to the next. It needs no threshold of delay, so that it works in a queue of any
 //! length.
 //!
-//! Beside flows that fill the queue, backing off is of no use. Then it stops doing so (`use_ineff`), and
-//! after a loss it returns to the window that it would have without its own backoffs (`use_shadow`). What a
-//! loss means is not guessed from the gradients: `use_tolerance` is off, as in Linux.
+//! Next to flows that fill the queue, backing off is of no use. CDG then stops it (`use_ineff`), and after a
+//! loss it returns to the window that it would have without its own backoffs (`use_shadow`). It does not
+//! infer from the gradients what a loss means: `use_tolerance` is off, as in Linux.
 
 use super::{CwndEvent, DelayedAcks, Window, micros_u32, reno};
 use goodqueue::{Draws, Nanos, Rng, Span};
 
 /// Round trips over which a gradient is averaged (module parameter `window`).
 const WINDOW: usize = 8;
-/// What a backoff leaves of the window, in 1/1024: 0.7071 (`backoff_beta`).
+/// Share of the window that remains after a backoff, in 1/1024: 0.7071 (`backoff_beta`).
 const BACKOFF_BETA: u64 = 724;
 /// G of the paper's equation 2, as the exponent in millionths for each microsecond by which the round-trip
 /// time has risen over [`WINDOW`] round trips (`backoff_factor`): G is 1000 / (8 * 42 / 1000), some 3 ms.
 const BACKOFF_FACTOR: u64 = 42;
-/// Backoffs without effect after which there is no other (`use_ineff`).
+/// After this many backoffs without effect there are no more (`use_ineff`).
 const USE_INEFF: u32 = 5;
-/// A fall by so many microseconds over the window is an effect.
+/// A fall by this many microseconds over the window is an effect.
 const EFFECT_US: i64 = 32;
 /// Least window, segments.
 const LEAST: u32 = 2;
@@ -28,7 +28,7 @@ const LEAST: u32 = 2;
 const ACK_DELTA_US: u64 = 3_000;
 /// Least rise of the delay, and least length of a train, that end slow start, microseconds.
 const LEAST_DELAY_US: u32 = 125;
-/// Round-trip times in a round trip before their least counts.
+/// RTT samples in a round trip before their minimum counts.
 const MIN_SAMPLES: u32 = 8;
 
 /// The least and the largest round-trip time of a round trip, microseconds (`union cdg_minmax`). The least is
@@ -61,7 +61,7 @@ pub struct Cdg {
     delayed: DelayedAcks,
     /// The round trip ends when this is acknowledged.
     rtt_seq: u64,
-    /// The window without backoffs of its own.
+    /// The window as it would be without its own backoffs.
     shadow_wnd: u32,
     /// Whether the reduction under way is a backoff (`CDG_BACKOFF`).
     is_backoff: bool,
@@ -97,12 +97,12 @@ impl Cdg {
         }
     }
 
-    /// Begins anew (`tcp_cdg_init`).
+    /// Starts over (`tcp_cdg_init`).
     pub(super) fn init(&mut self, w: &Window) {
         *self = Cdg { rtt_seq: w.snd_nxt, shadow_wnd: w.snd_cwnd, ..Cdg::new(self.rng.clone()) };
     }
 
-    /// A round-trip time (`tcp_cdg_acked`). That of a delayed ACK can only lower the least.
+    /// A round-trip time (`tcp_cdg_acked`). That of a delayed ACK can only lower the minimum.
     pub(super) fn pkts_acked(&mut self, w: &Window, acked: u32, rtt: Span) {
         let rtt = micros_u32(rtt);
         if rtt == 0 {
@@ -116,7 +116,7 @@ impl Cdg {
         self.rtt.max = self.rtt.max.max(rtt);
     }
 
-    /// Growth, or true: the sender is to reduce its window now (`tcp_cdg_cong_avoid`).
+    /// Growth, or true: the sender must reduce its window now (`tcp_cdg_cong_avoid`).
     pub(super) fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) -> bool {
         if w.in_slow_start() {
             self.hystart_update(w, now.0 / 1_000);
@@ -167,7 +167,7 @@ impl Cdg {
         grad
     }
 
-    /// With probability 1 - exp(-g/G) (equation 2), unless that was of no use lately (section 3.2;
+    /// With probability 1 - exp(-g/G) (equation 2), unless backing off has not helped lately (section 3.2;
     /// `tcp_cdg_backoff`).
     fn backs_off(&mut self, w: &Window, grad: i64) -> bool {
         let Ok(rise) = u64::try_from(grad) else { return false };
@@ -206,7 +206,7 @@ impl Cdg {
         }
     }
 
-    /// HyStart with both of its signs (`hystart_detect` 3): a train of ACKs as long as half the path, or a
+    /// HyStart with both of its signals (`hystart_detect` 3): a train of ACKs as long as half the path, or a
     /// round trip whose least delay is an eighth above the path's (`tcp_cdg_hystart_update`).
     fn hystart_update(&mut self, w: &mut Window, now: u64) {
         if self.rtt.min == 0 && self.delay_min == 0 {

@@ -19,7 +19,7 @@ const CUBE_SHIFT: u32 = 40;
 const BETA_RATIO: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// Jiffies for which `cnt` holds while the window does not change.
 const CNT_LASTS: u32 = (HZ / 32) as u32;
-/// No time. Like Linux's 0, it is nevertheless one tick of 2^32.
+/// No epoch. As with Linux's 0, one tick of 2^32 nevertheless has this value.
 const NO_EPOCH: u32 = u32::MAX;
 /// Segments acknowledged per segment of growth, at most, before the first loss: 5 % per round trip.
 const FIRST_CNT: u32 = 20;
@@ -66,7 +66,7 @@ impl Cubic {
         self.hystart.reset(w, now);
     }
 
-    /// The window to fall to. Remembers the present window, or less of it if the last maximum was not reached
+    /// The window to fall to. Remembers the current window, or less of it if the last maximum was not reached
     /// again: fast convergence (RFC 9438 section 4.7).
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
         self.epoch_start = NO_EPOCH;
@@ -115,7 +115,7 @@ impl Cubic {
         self.hystart.update(w, now, delay, self.delay_min);
     }
 
-    /// After a timeout everything learned about the path is void, the last maximum too.
+    /// After a timeout everything learned about the path is void, including the last maximum.
     pub(super) fn set_state(&mut self, w: &Window, now: Nanos, new: CaState) {
         if new == CaState::Loss {
             self.init(w, now);
@@ -156,8 +156,8 @@ impl Cubic {
         self.bic_k = time_to_grow(self.bic_origin_point - cwnd);
     }
 
-    /// What the cubic curve asks for, `elapsed` jiffies into the epoch: to reach, one least round trip from
-    /// now, the value that the curve has then.
+    /// What the cubic curve asks for, `elapsed` jiffies into the epoch: to reach the curve's value one
+    /// minimum round trip from now.
     fn cubic_cnt(&self, cwnd: u32, elapsed: u64) -> u32 {
         let ahead = (u64::from(self.delay_min) * HZ).div_ceil(1_000_000);
         let target = self.target(elapsed.saturating_add(ahead));

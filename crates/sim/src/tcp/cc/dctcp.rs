@@ -1,11 +1,11 @@
 //! Scalable congestion control: DCTCP (RFC 8257), and Prague
-//! (draft-briscoe-iccrg-prague-congestion-control-04), which is DCTCP made fit for the Internet.
+//! (draft-briscoe-iccrg-prague-congestion-control-04), which is DCTCP adapted to the Internet.
 //!
-//! The window falls by half of alpha, the share of packets that were marked, and not by half. Prague adds:
-//! ECT(1); pacing at the window per round trip, with bursts of at most 250 us; alpha learnt from the first
-//! mark on; no growth on marked packets; and a virtual round trip of at least 25 ms, with which it grows and
-//! falls as if it were that far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331
-//! sections 4.2 and 4.3).
+//! The window falls by half of alpha, the share of marked packets, instead of by half. Prague adds: ECT(1);
+//! pacing at the window per round trip, with bursts of at most 250 us; alpha learnt from the first mark on;
+//! no growth on marked packets; and a virtual round trip of at least 25 ms, so that it grows and falls as if
+//! its peer were that far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331 sections
+//! 4.2 and 4.3).
 //!
 //! DCTCP's own feedback (RFC 8257 section 3.2) is replaced by that of RFC 9768. Prague's detection of a
 //! classic ECN bottleneck is left out; in Linux it is off.
@@ -80,7 +80,7 @@ impl Dctcp {
         }
     }
 
-    /// Segments of 250 us, one at the least (Prague; RFC 9331 section 4.3, item 7, expects no longer bursts).
+    /// Segments of 250 us, at least one (Prague; RFC 9331 section 4.3, item 7, expects no longer bursts).
     pub(super) fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         if !self.is_prague || !w.accecn {
             return None;

@@ -2,7 +2,7 @@
 
 use super::Window;
 
-/// Delayed ACKs that are expected at most.
+/// Maximum number of delayed ACKs that are expected.
 const MAX: u32 = 5;
 
 /// An ACK of a single segment, where ACKs of several are the rule, was probably delayed (RFC 1122 section
@@ -18,7 +18,7 @@ impl DelayedAcks {
         DelayedAcks { expected: 0 }
     }
 
-    /// Takes an ACK of `acked` segments. Whether it was probably delayed; behind a gap none is.
+    /// Takes an ACK of `acked` segments. Returns whether it was probably delayed; behind a gap, none is.
     pub(super) fn is_one(&mut self, w: &Window, acked: u32) -> bool {
         if w.sacked_out > 0 {
             return false;

@@ -5,7 +5,7 @@
 use super::Window;
 use goodqueue::Nanos;
 
-/// HyStart does nothing below a window of so many segments.
+/// HyStart does nothing below a window of this many segments.
 const LOW_WINDOW: u32 = 16;
 /// Largest gap between two ACKs of one train, microseconds.
 const ACK_DELTA_US: u32 = 2_000;
@@ -13,7 +13,7 @@ const ACK_DELTA_US: u32 = 2_000;
 const MIN_SAMPLES: u8 = 8;
 /// Bounds of the rise in delay that ends slow start, microseconds.
 const DELAY_THRESH_US: (u32, u32) = (4_000, 16_000);
-/// Most that super-packets may lengthen the train, microseconds.
+/// Maximum by which super-packets may lengthen the train, microseconds.
 const MAX_ACK_DELAY_US: u64 = 1_000;
 
 /// `now` in microseconds, modulo 2^32: it wraps after 71 minutes (Linux `bictcp_clock_us`).

@@ -28,7 +28,7 @@ pub enum CcKind {
     Cdg,
     /// TCP-LP (Kuzmanovic and Knightly, INFOCOM 2003).
     Lp,
-    /// One's own; made by [`CcKind::own`].
+    /// A user-defined one, made by [`CcKind::own`].
     Own(&'static OwnCc),
 }
 
@@ -47,7 +47,7 @@ impl CcKind {
         CcKind::Lp,
     ];
 
-    /// Its name in `net.ipv4.tcp_congestion_control`, or its own.
+    /// Its name in `net.ipv4.tcp_congestion_control`, or its user-defined name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,8 +65,8 @@ impl CcKind {
         }
     }
 
-    /// Whether it responds to how many packets are marked: it asks for accurate feedback of ECN, whatever the
-    /// host's setting is.
+    /// Whether it responds to the number of marked packets: it asks for accurate ECN feedback, regardless of
+    /// the host's setting.
     #[must_use]
     pub const fn is_scalable(self) -> bool {
         match self {
@@ -85,7 +85,7 @@ impl CcKind {
 }
 
 impl CcKind {
-    /// Whether its packets carry ECT(1) where feedback of ECN is accurate (RFC 9331).
+    /// Whether its packets carry ECT(1) where ECN feedback is accurate (RFC 9331).
     pub(in crate::tcp) fn is_l4s(self) -> bool {
         self.is_scalable() && self != CcKind::Dctcp
     }
@@ -97,7 +97,7 @@ impl fmt::Display for CcKind {
     }
 }
 
-/// A name of no congestion control here.
+/// No congestion control here has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no congestion control `{0}`; there are {list}", list = CcKind::ALL.map(CcKind::name).join(", "))]
 pub struct UnknownCc(pub String);

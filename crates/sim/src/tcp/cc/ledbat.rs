@@ -13,7 +13,7 @@ use goodqueue::Nanos;
 const TARGET: i128 = 100;
 /// Minutes that a base delay is remembered (section 2.5).
 const BASE_HISTORY: usize = 10;
-/// Samples that the current delay is the least of: as many as each round trip should have (section 2.4.2).
+/// Samples whose minimum is the current delay: as many as each round trip should have (section 2.4.2).
 const CURRENT_FILTER: usize = 4;
 /// First and least window, segments (section 2.5).
 const INIT_CWND: u32 = 2;
@@ -37,7 +37,7 @@ pub struct Ledbat {
     /// The last delays and when they came, a ring.
     current_delays: [Option<(Nanos, u32)>; CURRENT_FILTER],
     newest_current: usize,
-    /// The delay that the queue adds, by both, ms.
+    /// The delay that the queue adds, computed from both, ms.
     queuing_delay: u32,
     /// Part of a segment by which the window has grown, 2^-20.
     part: i128,
@@ -97,8 +97,8 @@ impl Ledbat {
         let cwnd = i128::from(w.snd_cwnd.max(1)) * ONE + self.part;
         let off_target = TARGET - i128::from(self.queuing_delay);
         let grown = cwnd + off_target * i128::from(acked) * ONE * ONE / (TARGET * cwnd);
-        // `max_allowed_cwnd` (section 2.4.2). What was in flight is the most of the last round trip (section
-        // 2.5). A sender that only gathers segments for a super-packet counts as one that filled its window.
+        // `max_allowed_cwnd` (section 2.4.2). The flight is the maximum of the last round trip (section 2.5).
+        // A sender that only gathers segments for a super-packet counts as one that filled its window.
         let filled = if w.is_cwnd_limited { w.snd_cwnd } else { w.max_packets_out };
         let flight = w.packets_in_flight().saturating_add(acked).max(filled);
         let allowed = i128::from(flight.saturating_add(ALLOWED_INCREASE)) * ONE;

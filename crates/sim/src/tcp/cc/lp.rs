@@ -1,13 +1,13 @@
 //! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer", INFOCOM
-//! 2003), with the names of Linux's `tcp_lp.c`: Reno that takes a rise of the one-way delay for a sign of
-//! others, and leaves the line to them. ACKs that wait do not stop it.
+//! 2003), with the names of Linux's `tcp_lp.c`: Reno that takes a rise of the one-way delay as a sign of
+//! other traffic, and leaves the line to it. Queued ACKs do not stop it.
 //!
 //! One-way delays are those of TCP's timestamps, in milliseconds. Linux estimates the tick of the peer's
-//! clock first; here all clocks tick in milliseconds. In three points this is the paper and not Linux, which
-//! begins the range of delays anew at each sign, and listens to signs from the first ACK on. Here the range
-//! lasts as long as the connection, signs count after the first reduction, and one round trip gives one sign
-//! at most. With Linux's rules and this clock a flow alone stays below a tenth of its line. A kernel whose
-//! timestamps begin at random does not yield at all: docs/congestion-controls.md has what it does.
+//! clock first; here all clocks tick in milliseconds. Three points follow the paper and not Linux, which
+//! restarts the range of delays at each sign, and acts on signs from the first ACK on. Here the range lasts
+//! as long as the connection, signs count after the first reduction, and a round trip gives at most one sign.
+//! With Linux's rules and this clock a flow alone stays below a tenth of its line. A kernel whose timestamps
+//! begin at random does not yield at all: docs/congestion-controls.md has what it does.
 
 use super::{DelayedAcks, INFINITE_SSTHRESH, Window, reno};
 use crate::tcp::config::timestamp;
@@ -62,7 +62,7 @@ impl Lp {
     }
 
     /// An ACK (`tcp_lp_pkts_acked`). A sign halves the window and begins an inference phase. Another one
-    /// within it shows that others go on, and leaves one segment.
+    /// within that phase shows that the other traffic continues, and leaves one segment.
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         let now = timestamp(now);
         let elapsed = now.wrapping_sub(w.ts_ecr);
@@ -83,13 +83,13 @@ impl Lp {
         }
     }
 
-    /// Whether the last sign came less than so many round trips ago.
+    /// Whether the last sign came less than `round_trips` round trips ago.
     fn is_within(&self, now: u32, round_trips: u32) -> bool {
         self.last_drop.is_some_and(|at| now.wrapping_sub(at) < round_trips * self.rtt)
     }
 
-    /// Takes the one-way delay that an ACK shows, if it shows one (`tcp_lp_rtt_sample`). The time for which a
-    /// receiver held an ACK back would be in it. One burst should not define the largest: it counts once
+    /// Takes the one-way delay that an ACK shows, if it shows one (`tcp_lp_rtt_sample`). It would include the
+    /// time for which a receiver held an ACK back. One burst should not define the largest: it counts once
     /// another sample is as large.
     fn sample(&mut self, w: &Window, acked: u32, rtt: Option<Span>) -> bool {
         let is_delayed = self.delayed.is_one(w, acked) || (acked == 1 && w.packets_out == 0);

@@ -39,7 +39,7 @@ impl Windowed {
         self.update(window, Estimate { at, value }, |new, old| new <= old)
     }
 
-    /// Mostly the best is recent and the new value is no better than the third. Then nothing changes.
+    /// Usually the best is recent and the new value is no better than the third. Then nothing changes.
     // Each ACK has a sample. What the inline attributes gain: docs/performance.md, "Inlining".
     #[inline(always)]
     fn update(&mut self, window: u64, new: Estimate, beats: impl Fn(u64, u64) -> bool) -> u64 {

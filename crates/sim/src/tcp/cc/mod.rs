@@ -70,7 +70,7 @@ pub enum CwndEvent {
 }
 
 /// The congestion control of one connection. The sender calls it as Linux does. All windows are in segments.
-/// A tag of its own (`repr`) is read in one instruction, one hidden in CUBIC's fields is not.
+/// A separate tag (`repr`) is read in one instruction; one hidden in CUBIC's fields is not.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub enum Cc {
@@ -92,7 +92,7 @@ pub enum Cc {
     Cdg(Box<Cdg>),
     /// TCP-LP.
     Lp(Box<Lp>),
-    /// One's own.
+    /// A user-defined one.
     Own(Own),
 }
 
@@ -168,8 +168,8 @@ impl Cc {
     /// [`CaState::Recovery`] or [`CaState::Loss`].
     pub fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         match self {
-            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). Westwood+'s is until the end
-            // of the reduction, when it sets another one.
+            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). So is Westwood+'s, until the
+            // end of the reduction, when it sets another one.
             Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Vegas(_) | Cc::Lp(_) => {
                 reno::ssthresh(w)
             }
@@ -181,8 +181,8 @@ impl Cc {
     }
 
     /// Growth on an ACK of `acked` segments, unless [`Cc::cong_control`] sets the window or the state of
-    /// recovery forbids it. Does nothing unless the window limits the sender; Vegas goes on in congestion
-    /// avoidance. If it returns true, the sender is to reduce its window now, as for ECN (Linux
+    /// recovery forbids it. Does nothing unless the window limits the sender; Vegas acts in congestion
+    /// avoidance regardless. If it returns true, the sender must reduce its window now, as for ECN (Linux
     /// `tcp_enter_cwr`).
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]

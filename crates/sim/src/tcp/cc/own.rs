@@ -7,8 +7,8 @@ use goodqueue::{Nanos, Rate, Span};
 
 use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 
-/// A user-defined congestion control: the calls of Linux's `struct tcp_congestion_ops`. A call that it leaves
-/// out does what Reno does. [`CcKind::own`] makes a [`CcKind`] of it. Each connection gets its own clone.
+/// A user-defined congestion control: the calls of Linux's `struct tcp_congestion_ops`. An omitted call does
+/// what Reno does. [`CcKind::own`] makes a [`CcKind`] of it. Each connection gets its own clone.
 ///
 /// It sets [`Window::snd_cwnd`], in segments. If it paces, it also sets [`Window::pacing`] and
 /// [`Window::sk_pacing_rate`]. It should only read the other fields of the window. The sender keeps the
@@ -91,14 +91,14 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         let _ = (w, now, event);
     }
 
-    /// When [`CongestionControl::on_timer`] is to be called; `None`, or a time that is not in the future:
-    /// not. Asked after each call that gets a window to change. There is no timer before
+    /// When [`CongestionControl::on_timer`] is to be called; `None`, or a time that is not in the future: it
+    /// is not called. Queried after each call that may change the window. There is no timer before
     /// [`CongestionControl::init`] and after the end of the connection.
     fn timer(&self) -> Option<Nanos> {
         None
     }
 
-    /// The time that [`CongestionControl::timer`] gave has come.
+    /// The time that [`CongestionControl::timer`] returned has come.
     fn on_timer(&mut self, w: &mut Window, now: Nanos) {
         let _ = (w, now);
     }
@@ -108,7 +108,7 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         reno::undo_cwnd(w)
     }
 
-    /// Whether it responds to how many packets are marked (L4S): it asks for accurate feedback of ECN (RFC
+    /// Whether it responds to the number of marked packets (L4S): it asks for accurate ECN feedback (RFC
     /// 9768), and its packets carry ECT(1) (RFC 9331). [`RateSample::delivered_ce`] then counts marks.
     fn is_scalable(&self) -> bool {
         false
@@ -126,7 +126,7 @@ impl<T: CongestionControl + Clone> Prototype for T {
     }
 }
 
-/// A name and a congestion control in its first state; see [`CcKind::own`]. Equal to itself alone.
+/// A name and a congestion control in its first state; see [`CcKind::own`]. Equal only to itself.
 pub struct OwnCc {
     pub(super) name: &'static str,
     pub(super) is_scalable: bool,
@@ -134,8 +134,8 @@ pub struct OwnCc {
 }
 
 impl CcKind {
-    /// A user-defined congestion control under `name`, which tables and charts show. The name should not be
-    /// another's.
+    /// A user-defined congestion control called `name`, as shown in tables and charts. No other should have
+    /// that name.
     ///
     /// The definition lives as long as the process: make each once, not once for each flow.
     #[must_use]
@@ -165,7 +165,7 @@ impl fmt::Debug for OwnCc {
     }
 }
 
-/// One's own congestion control of one connection.
+/// A user-defined congestion control of one connection.
 #[derive(Debug)]
 pub struct Own {
     pub(super) kind: &'static OwnCc,

@@ -2,8 +2,8 @@
 //! 1995), as Linux has it (`tcp_vegas.c`): once a round trip it compares what was sent with what an empty
 //! path would have carried, and keeps between [`ALPHA`] and [`BETA`] of its segments in queues.
 //!
-//! Linux differs from the paper in three points. Slow start doubles the window each round trip, not each
-//! second one. The excess is counted at the least round trip, `cwnd * (RTT - BaseRTT) / BaseRTT`, where the
+//! Linux differs from the paper in three points. Slow start doubles the window every round trip, not every
+//! other one. The excess is counted at the least round trip, `cwnd * (RTT - BaseRTT) / BaseRTT`, where the
 //! paper's equations give `cwnd * (RTT - BaseRTT) / RTT`. And loss recovery is that of every other sender.
 
 use super::{CaState, CwndEvent, Window, micros_u32, reno};
@@ -14,7 +14,7 @@ const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 /// Segments in queues that end slow start (module parameter `gamma`).
 const GAMMA: u64 = 1;
-/// Round-trip times in a round trip that are too few to judge by: one ACK each may have been delayed.
+/// This many RTT samples in a round trip are too few to judge by: one ACK each may have been delayed.
 const TOO_FEW: u32 = 2;
 /// Least window, segments.
 const LEAST: u32 = 2;
@@ -39,7 +39,7 @@ impl Vegas {
         Vegas { doing_vegas_now: true, beg_snd_nxt: 0, cnt_rtt: 0, min_rtt: u32::MAX, base_rtt: u32::MAX }
     }
 
-    /// The path may be another one (`tcp_vegas_init`).
+    /// The path may have changed (`tcp_vegas_init`).
     pub(super) fn init(&mut self, w: &Window) {
         self.base_rtt = u32::MAX;
         self.enable(w);

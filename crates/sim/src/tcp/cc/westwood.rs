@@ -1,7 +1,7 @@
 //! Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas
-//! TCP congestion control", CCR 34(2), 2004), as Linux has it (`tcp_westwood.c`): Reno, but what a loss
-//! leaves of the window is the bandwidth that ACKs showed, times the least round-trip time. So a loss that no
-//! queue has caused takes little.
+//! TCP congestion control", CCR 34(2), 2004), as Linux has it (`tcp_westwood.c`): Reno, but after a loss the
+//! window is the bandwidth that ACKs showed times the minimum round-trip time. So a loss not caused by a
+//! queue costs little.
 
 use super::{CwndEvent, Window};
 use goodqueue::{Nanos, Span};
@@ -87,7 +87,7 @@ impl Westwood {
             }
             CwndEvent::Loss => {
                 w.snd_ssthresh = self.bw_rttmin(w);
-                // The path may be another one.
+                // The path may have changed.
                 self.reset_rtt_min = true;
             }
             CwndEvent::TxStart | CwndEvent::CwndRestart => {}

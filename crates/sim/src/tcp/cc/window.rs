@@ -1,4 +1,4 @@
-//! What congestion control sees and sets of a connection. The names are Linux's (`struct tcp_sock`,
+//! The part of a connection that congestion control sees and sets. The names are Linux's (`struct tcp_sock`,
 //! `struct rate_sample`).
 
 use super::Windowed;
@@ -12,7 +12,7 @@ pub enum CaState {
     /// Nothing special.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs have come, nothing is marked lost.
+    /// Duplicate ACKs or SACKs have arrived, nothing is marked lost.
     Disorder,
     /// The window is being reduced for ECN.
     Cwr,
@@ -69,7 +69,7 @@ pub struct Window {
     pub rtt_min: Windowed,
     /// The peer's newest timestamp, ms of its clock (Linux `rx_opt.ts_recent`).
     pub ts_recent: u32,
-    /// Timestamp echo of the ACK in hand, ms of the own clock (Linux `rx_opt.rcv_tsecr`).
+    /// Timestamp echo of the ACK in hand, ms of this side's clock (Linux `rx_opt.rcv_tsecr`).
     pub ts_ecr: u32,
     /// Rate at which segments may leave.
     pub sk_pacing_rate: Rate,
@@ -144,8 +144,8 @@ impl Window {
     }
 
     /// One-way delay of the segment that the ACK in hand echoes, ms, plus the difference of the two clocks:
-    /// only its changes mean something (RFC 7323 section 3). The time that the peer held the ACK back is in
-    /// it, the ACK's way is not.
+    /// only its changes mean something (RFC 7323 section 3). It includes the time for which the peer held the
+    /// ACK back, but not the ACK's path.
     #[must_use]
     pub const fn one_way_delay(&self) -> u32 {
         self.ts_recent.wrapping_sub(self.ts_ecr)
@@ -184,7 +184,7 @@ impl Window {
     }
 }
 
-/// What one ACK says about the delivery rate (Linux `struct rate_sample`;
+/// The delivery rate that one ACK shows (Linux `struct rate_sample`;
 /// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {

@@ -74,7 +74,7 @@ impl AckState {
         }
     }
 
-    /// ACKs have stopped.
+    /// Stops all ACKs.
     pub(super) fn silence(&mut self) {
         self.now = false;
         self.scheduled = false;
@@ -209,7 +209,7 @@ impl Rx {
             || (self.ack.pushed && is_in_order && self.unread.is_none())
     }
 
-    /// While data is out of order, ACKs after the third are compressed to one in 5 % of a round trip; before
+    /// While data is out of order, ACKs after the third are compressed to one per 5 % of a round trip; before
     /// Linux 4.18 each is sent.
     fn compress(&mut self, now: Nanos) {
         let ack = &mut self.ack;

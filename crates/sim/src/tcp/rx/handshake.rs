@@ -23,8 +23,8 @@ impl Rx {
         self.handshake_at = self.ticks.deadline(now, RTO_INITIAL);
     }
 
-    /// Takes a segment that came before the connection was established. `true` if it is established now, and
-    /// the segment's data counts.
+    /// Takes a segment that arrived before the connection was established. `true` if it is established now,
+    /// and the segment's data counts.
     pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Header) -> bool {
         if segment.flags.has(Flags::RST) {
             if self.state != State::Closed {

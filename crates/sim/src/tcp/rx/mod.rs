@@ -1,6 +1,6 @@
 //! The half of a connection that receives data and acknowledges it. It behaves as Linux 6.1's
-//! `tcp_rcv_established`, `tcp_data_queue` and what they call. The application reads at once, except at a
-//! [`Socket`](super::Socket), where it reads by calls.
+//! `tcp_rcv_established`, `tcp_data_queue` and the functions that they call. The application reads at once,
+//! except with a [`Socket`](super::Socket), where it reads by calls.
 
 mod ack;
 mod handshake;
@@ -53,8 +53,8 @@ struct Ecn {
     cep: u8,
 }
 
-/// The half of a connection that receives data. Sans-IO: feed it segments and time, and after each input
-/// call [`Rx::poll_transmit`] until it gives nothing.
+/// The half of a connection that receives data. Sans-IO: feed it segments and time, and after each input call
+/// [`Rx::poll_transmit`] until it returns nothing.
 #[derive(Clone, Debug)]
 pub struct Rx {
     mss: u16,
@@ -80,7 +80,7 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// An empty one, kept for the next gap.
     spare: Option<Box<OutOfOrder>>,
-    /// What the application has not read; none: it reads at once.
+    /// Data that the application has not read; none: it reads at once.
     unread: Option<Box<Unread>>,
     /// See [`Rx::take_every_step`].
     every_step: bool,
@@ -117,7 +117,7 @@ impl Rx {
         }
     }
 
-    /// The second direction of a connection whose handshake another pair of ends has made. ECN counts as
+    /// The second direction of a connection whose handshake another pair of ends completed. ECN counts as
     /// negotiated if the configuration has it.
     #[must_use]
     pub fn established(config: &Config) -> Rx {
@@ -287,7 +287,7 @@ impl Rx {
         }
     }
 
-    /// Whether the window can be twice as large as the sender knows it (Linux `tcp_cleanup_rbuf`).
+    /// Whether the window can be at least twice what the sender knows (Linux `tcp_cleanup_rbuf`).
     #[inline(always)]
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
@@ -308,8 +308,8 @@ impl Rx {
         self.ofo.as_ref().map_or(0, |ofo| ofo.memory()).saturating_add(unread)
     }
 
-    /// Linux `tcp_event_data_recv`. `packet` is the length of a packet on the wire: a segment may be joined
-    /// of several.
+    /// Linux `tcp_event_data_recv`. `packet` is the length of a packet on the wire: a segment may be several
+    /// of them joined.
     #[inline(always)]
     fn data_received(&mut self, now: Nanos, segment: &Header, packet: u32, ce: bool) {
         self.ack.scheduled = true;

@@ -111,7 +111,7 @@ impl OutOfOrder {
         self.count = kept;
     }
 
-    /// Everything up to `rcv_nxt` is in order. Returns the new `rcv_nxt`, behind the data that followed it.
+    /// Everything up to `rcv_nxt` is in order. Returns the new `rcv_nxt`, after the data that followed it.
     pub(super) fn advance(&mut self, rcv_nxt: u64) -> u64 {
         let mut nxt = rcv_nxt;
         while let Some(&(start, end)) = self.ranges.front() {
@@ -136,7 +136,7 @@ impl OutOfOrder {
         nxt
     }
 
-    /// A held range has come again, with the data in order below it (Linux `tcp_dsack_extend`).
+    /// A held range has arrived again, with the data in order below it (Linux `tcp_dsack_extend`).
     fn extend_dsack(&mut self, (start, end): Range) {
         match &mut self.dsack {
             None => self.dsack = Some((start, end)),

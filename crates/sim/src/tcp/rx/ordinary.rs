@@ -1,6 +1,6 @@
-//! The ordinary segment, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C): data
-//! that is next in order, with nothing out of order behind it and no mark of congestion. There is no rule
-//! here that is not in [`Rx::on_data`]: this is what it does in that case. Other segments go there.
+//! The fast path for ordinary segments (header prediction, Jacobson 1990; RFC 7323 appendix C): the next data
+//! in order, with nothing out of order behind it and no mark of congestion. It has no rules of its own: it
+//! does what [`Rx::on_data`] does in that case. All other segments go there.
 
 use super::{Rx, State, ts_before};
 use crate::tcp::segment::{Flags, Header};

@@ -1,4 +1,4 @@
-//! What the receiver does with data out of order, and what it reports.
+//! How the receiver handles and reports data out of order.
 
 use super::Rx;
 use super::ofo::OutOfOrder;
@@ -10,7 +10,7 @@ impl Rx {
         self.ofo.get_or_insert_with(|| self.spare.take().unwrap_or_default())
     }
 
-    /// Writes the blocks of an ACK, if there are some, and returns their number. An empty store is put aside.
+    /// Writes the blocks of an ACK, if any, and returns their number. An empty store is kept for reuse.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(never)]
     pub(super) fn write_sacks(&mut self, out: &mut Option<Blocks>) -> u8 {

@@ -13,7 +13,7 @@ const HEADERS: u32 = 66;
 /// Bytes of a page of memory.
 const PAGE: u32 = 4096;
 
-/// What the application has not read.
+/// Data that the application has not read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
     /// The next byte to be read (Linux `copied_seq`).
@@ -21,12 +21,12 @@ pub(super) struct Unread {
     /// End and memory of each segment that was queued.
     segments: VecDeque<(u64, u32)>,
     memory: u32,
-    /// Length of the segments that longer packets are joined of (GRO); none: they are segments.
+    /// Length of the segments that are joined into longer packets (GRO); none: packets are single segments.
     gso_size: Option<u16>,
 }
 
 impl Unread {
-    /// The length of the segments that a packet was joined of.
+    /// The length of the segments that were joined into a packet.
     pub(super) fn cut(&self, len: u32) -> u32 {
         self.gso_size.map_or(len, |size| len.min(u32::from(size)))
     }
@@ -49,7 +49,7 @@ pub(in crate::tcp) struct Joined {
     pub(in crate::tcp) scale: Option<u8>,
 }
 
-/// What a segment says about what was received.
+/// The acknowledgement that a segment carries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Acknowledged {
     pub(in crate::tcp) ack: u64,
@@ -67,7 +67,7 @@ impl Rx {
     pub(in crate::tcp) fn joined(config: &Config, now: Nanos, joined: &Joined) -> Rx {
         let opening = if joined.is_active { Opening::Active } else { Opening::Passive };
         let mut rx = Rx::new(config, opening);
-        // The ordinary segment is one whose application reads at once.
+        // The ordinary path assumes an application that reads at once.
         rx.take_every_step();
         rx.unread = Some(Box::new(Unread { copied_seq: 1, ..Unread::default() }));
         rx.ecn.ok = joined.ecn;
@@ -111,7 +111,7 @@ impl Rx {
         self.ecn.seen
     }
 
-    /// How long an ACK waits for data at present (Linux `icsk_ack.ato`).
+    /// How long an ACK waits for data now (Linux `icsk_ack.ato`).
     pub(in crate::tcp) fn ato(&self) -> Span {
         self.ack.ato
     }
@@ -126,7 +126,7 @@ impl Rx {
         self.window.rcv_wnd
     }
 
-    /// The most that is offered at present, bytes.
+    /// The most that is offered now, bytes.
     pub(in crate::tcp) fn rcv_ssthresh(&self) -> u32 {
         self.window.rcv_ssthresh()
     }
@@ -219,7 +219,7 @@ impl Rx {
         self.ofo = None;
     }
 
-    /// What was received is acknowledged at once.
+    /// Acknowledges at once what was received.
     pub(in crate::tcp) fn answer(&mut self) {
         self.ack.now = true;
     }
@@ -232,7 +232,7 @@ impl Rx {
         self.keep_unread(data, false);
     }
 
-    /// When the last data came.
+    /// When the last data arrived.
     pub(in crate::tcp) fn last_received(&self) -> Nanos {
         self.ack.last_received
     }
@@ -247,14 +247,14 @@ impl Rx {
         self.enter_quickack(2);
     }
 
-    /// The application writes now: its data carries the ACK of the SYN-ACK, and the next ones wait for data
+    /// The application writes now: its data carries the ACK of the SYN-ACK, and the next ACKs wait for data
     /// (Linux `tcp_rcv_synsent_state_process`).
     pub(in crate::tcp) fn expect_answer(&mut self) {
         self.ack.scheduled = true;
         self.enter_quickack(super::MAX_QUICKACKS);
     }
 
-    /// Packets that are longer than `size` bytes are joined of segments of that length (GRO).
+    /// Packets that are longer than `size` bytes are joined from segments of that length (GRO).
     pub(in crate::tcp) fn set_gso_size(&mut self, size: Option<u16>) {
         if let Some(unread) = &mut self.unread {
             unread.gso_size = size;

@@ -41,7 +41,7 @@ struct RttEstimate {
     last_ecr: u32,
     /// End of the window whose passing is being timed.
     seq: u64,
-    /// Since when it is timed; none: nothing is being timed.
+    /// When timing began; none: nothing is being timed.
     time: Option<Nanos>,
 }
 
@@ -52,9 +52,9 @@ pub(super) struct ReceiveWindow {
     rcvbuf_max: u32,
     /// The most that may be offered.
     pub(super) clamp: u32,
-    /// The most that is offered at present.
+    /// The most that is offered now.
     rcv_ssthresh: u32,
-    /// What was offered last, from `rcv_wup`.
+    /// The window that was offered last, from `rcv_wup`.
     pub(super) rcv_wnd: u32,
     /// `rcv_nxt` of the last ACK sent.
     pub(super) rcv_wup: u64,
@@ -110,7 +110,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The most that is offered at present.
+    /// The most that is offered now.
     pub(super) fn rcv_ssthresh(&self) -> u32 {
         self.rcv_ssthresh
     }
@@ -146,7 +146,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// From the timestamp echo of full segments, once for each echo.
+    /// Takes a sample from the timestamp echo of full segments, once for each echo.
     pub(super) fn measure_rtt_ts(&mut self, now: Nanos, segment: &Header, rcv_mss: u16) {
         if segment.ts_ecr == self.rtt.last_ecr {
             return;
@@ -160,7 +160,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// From the passing of a window.
+    /// Takes a sample from the passing of a window.
     pub(super) fn measure_rtt(&mut self, now: Nanos, rcv_nxt: u64) {
         if let Some(since) = self.rtt.time {
             if rcv_nxt < self.rtt.seq {
@@ -186,8 +186,8 @@ impl ReceiveWindow {
     }
 
     /// Once per round trip: if more was read than in any round trip before, the buffer grows to hold twice
-    /// that, and also the growth, since the sender may be in slow start. Before Linux 4.16 the growth counted
-    /// in steps: from a quarter on as a half, from a half on as the double (`tcp_rcv_space_adjust`).
+    /// that, and also the growth, since the sender may be in slow start. Before Linux 4.16 the buffer grew in
+    /// steps: by half from a growth of a quarter on, to double from a half on (`tcp_rcv_space_adjust`).
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(window.rtt(), Span::from_millis(40));
     }
 
-    /// A buffer for twice what was read and 16 segments, and for the growth: by its doubled share since Linux
-    /// 4.16; before, from a quarter on by a half, from a half on to the double.
+    /// A buffer for twice what was read, 16 segments, and the growth: twice its share since Linux 4.16;
+    /// before, half more from a quarter on, and double from a half on.
     #[test]
     fn the_buffer_grows_by_the_rule_of_the_version() {
         const SPACE: u64 = 100_000;

@@ -3,7 +3,7 @@
 use super::Socket;
 use goodqueue::{Nanos, Span};
 
-/// What a sender waits for; a later one hides those before it.
+/// What a sender waits for; a later variant hides those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
 pub(super) enum Holding {
     /// Nothing is to be sent, and nothing is out.

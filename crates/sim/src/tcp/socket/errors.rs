@@ -4,7 +4,7 @@
 use super::{Host, Socket, SocketError, State};
 use goodqueue::Nanos;
 
-/// The least path MTU that is believed: of IPv4 (Linux `ip_rt_min_pmtu`), and of IPv6 (RFC 8200 section 5).
+/// The least path MTU that is accepted: of IPv4 (Linux `ip_rt_min_pmtu`), and of IPv6 (RFC 8200 section 5).
 const MIN_PMTU: [u32; 2] = [552, 1280];
 
 /// What an ICMP message says about a packet that was sent.
@@ -12,16 +12,16 @@ const MIN_PMTU: [u32; 2] = [552, 1280];
 pub enum Icmp {
     /// The destination is unreachable, with the code of RFC 792, other than 4.
     Unreachable(u8),
-    /// The packet is too big for the path, which takes so many bytes (RFC 1191, RFC 8201).
+    /// The packet is too big for the path, which takes this many bytes (RFC 1191, RFC 8201).
     FragNeeded(u32),
-    /// The packet has passed too many routers.
+    /// The packet passed too many routers.
     TimeExceeded,
     /// A router did not understand the header.
     ParameterProblem,
 }
 
 impl Icmp {
-    /// The error of the application, and whether it ends a connection that is not complete (Linux
+    /// The error for the application, and whether it ends an incomplete connection (Linux
     /// `icmp_err_convert`); none: the message has no effect.
     fn error(self) -> Option<(SocketError, bool)> {
         use SocketError::{
@@ -59,8 +59,8 @@ impl Host {
 }
 
 impl Socket {
-    /// A router reports `icmp` about the segment that begins with `seq`. `false`: that is not about what is
-    /// out, and is ignored (RFC 5927 section 4.1).
+    /// A router reports `icmp` about the segment that begins with `seq`. `false`: it is not about outstanding
+    /// data, and is ignored (RFC 5927 section 4.1).
     pub fn on_icmp(&mut self, now: Nanos, icmp: Icmp, seq: u64) -> bool {
         let is_request = self.state == State::SynRecv && self.halves.is_none();
         let (una, nxt) = match &self.halves {
@@ -126,7 +126,7 @@ impl Socket {
             None => self.revert_syn_backoff(now),
         }
     }
-    /// The device takes nothing.
+    /// The device accepts nothing.
     pub(super) fn drop_in_host(&mut self, now: Nanos) {
         self.urgent.clear();
         self.handshake.is_wanted = false;

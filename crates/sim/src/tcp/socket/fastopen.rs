@@ -8,7 +8,7 @@ use goodqueue::Nanos;
 /// Bytes that a SYN keeps free for options (Linux `MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u32 = 40;
 
-/// A cookie of 4 to 16 bytes, or none of its bytes: a request for one (RFC 7413 section 4.1.1).
+/// A cookie of 4 to 16 bytes, or an empty one: a request for a cookie (RFC 7413 section 4.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cookie {
     bytes: [u8; 16],
@@ -51,14 +51,14 @@ pub struct FastOpenHost {
     pub cookie: Cookie,
 }
 
-/// What a SYN-ACK has said about Fast Open, for the next connection to the same peer.
+/// The answer of a SYN-ACK about Fast Open, for the next connection to the same peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The peer's cookie.
     pub cookie: Option<Cookie>,
-    /// The peer's MSS; 0: it did not say.
+    /// The peer's MSS; 0: not announced.
     pub mss: u16,
-    /// A cookie was asked for and not granted.
+    /// A cookie was requested and not granted.
     pub is_refused: bool,
 }
 
@@ -79,8 +79,8 @@ pub(super) struct SynData {
 }
 
 impl Socket {
-    /// The active side with Fast Open. `cookie`: the peer's; an empty one asks for it, and none sends data
-    /// without. `size` bytes are to be written; the SYN takes as many of them as fit into a segment of `mss`
+    /// The active side with Fast Open. `cookie` is the peer's; an empty one requests it, and none sends data
+    /// without one. Of the `size` bytes to be written, the SYN takes as many as fit into a segment of `mss`
     /// bytes, if the peer's is known. Returns how many.
     pub fn connect_fast(
         host: &super::Host,
@@ -102,12 +102,12 @@ impl Socket {
         (socket, u64::from(len))
     }
 
-    /// What the SYN-ACK has granted; it is given once.
+    /// What the SYN-ACK granted; returned once.
     pub fn take_granted(&mut self) -> Option<Granted> {
         self.syn_data.granted.take()
     }
 
-    /// Whether data on the SYN was acknowledged, all of it, or received (Linux `TCPI_OPT_SYN_DATA`).
+    /// Whether all data on the SYN was acknowledged, or data of a SYN was taken (Linux `TCPI_OPT_SYN_DATA`).
     pub(super) fn has_syn_data(&self) -> bool {
         self.syn_data.is_taken
     }
@@ -183,13 +183,13 @@ impl Socket {
         (1..=1 + u64::from(self.syn_data.len)).contains(&ack)
     }
 
-    /// The SYN-ACK came. `ack` of the data on the SYN is acknowledged; the rest is sent at once (Linux
+    /// The SYN-ACK arrived. Its `ack` acknowledges data on the SYN; the rest is sent at once (Linux
     /// `tcp_rcv_fastopen_synack`). Returns whether there is a rest.
     pub(super) fn syn_data_acked(&mut self, now: Nanos, syn_ack: &Packet) -> bool {
         let SynData { option, len, is_tried, .. } = self.syn_data;
         if is_tried {
             let is_cookie = |cookie: &Cookie| cookie.is_valid() && !cookie.bytes().is_empty();
-            // One that was not asked for is ignored.
+            // A cookie that was not requested is ignored.
             let cookie = syn_ack.options.fast_open.filter(|cookie| option.is_some() && is_cookie(cookie));
             let is_refused = cookie.is_none() && len == 0 && self.handshake.retries == 0;
             let mss = syn_ack.options.mss.unwrap_or(0);

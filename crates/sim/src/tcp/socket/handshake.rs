@@ -12,9 +12,9 @@ use crate::tcp::segment::Flags;
 use crate::tcp::tx::Tx;
 use goodqueue::{Nanos, Span};
 
-/// MSS of a peer that does not tell it (RFC 9293 section 3.7.1).
+/// MSS of a peer that does not announce it (RFC 9293 section 3.7.1).
 const MSS_DEFAULT: u16 = 536;
-/// The least MSS that is believed (Linux `TCP_MIN_MSS`).
+/// The least MSS that is accepted (Linux `TCP_MIN_MSS`).
 const MSS_LEAST: u16 = 88;
 /// The largest window scale (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
@@ -70,8 +70,8 @@ impl Socket {
         self.handshake.at = NEVER;
     }
 
-    /// What a SYN asks for, and this side has (Linux `tcp_ecn_create_request`). A SYN that is ECN-capable and
-    /// asks for ECN as RFC 3168 has it breaks its section 6.1.1.
+    /// Grants what a SYN asks for and this side supports (Linux `tcp_ecn_create_request`). A SYN that is
+    /// ECN-capable and asks for classic ECN violates RFC 3168 section 6.1.1.
     fn grant_ecn(&mut self, syn: &Packet) {
         if self.host.accecn.grants && accecn::is_asked(syn.flags) {
             self.agreed.ecn = true;
@@ -82,7 +82,7 @@ impl Socket {
         self.agreed.ecn = self.host.tcp.ecn && is_allowed && syn.flags.has(Flags::ECE.with(Flags::CWR));
     }
 
-    /// What a SYN-ACK grants (RFC 9768 table 2).
+    /// Accepts what a SYN-ACK grants (RFC 9768 table 2).
     fn accept_ecn(&mut self, syn_ack: &Packet) {
         let ace = accecn::ace(syn_ack.flags);
         let asked = self.host.accecn.asks;
@@ -99,7 +99,7 @@ impl Socket {
         };
     }
 
-    /// What is asked for by one side and known to the other.
+    /// Agrees on what one side asks for and the other supports.
     fn agree(&mut self, theirs: &Options) {
         let mss = theirs.mss.filter(|&mss| mss > 0).unwrap_or(MSS_DEFAULT).max(MSS_LEAST);
         let scales = theirs.wscale.filter(|_| self.host.window_scaling);
@@ -167,7 +167,7 @@ impl Socket {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4, for what waits for the ACK of its SYN-ACK.
+    /// RFC 9293 section 3.10.7.4, for a connection that waits for the ACK of its SYN-ACK.
     fn on_syn_recv(&mut self, now: Nanos, packet: &Packet) {
         let flags = packet.flags;
         if flags.has(Flags::RST) {
@@ -246,7 +246,7 @@ impl Socket {
     }
 
     /// The round-trip time of the handshake: not after a retransmission (Karn, RFC 6298 section 3), unless
-    /// timestamps tell which one was answered.
+    /// timestamps show which one was answered.
     fn handshake_rtt(&self, now: Nanos, packet: &Packet) -> Option<Span> {
         if self.handshake.retries == 0 {
             return Some(now.since(self.handshake.first_sent));
@@ -255,8 +255,8 @@ impl Socket {
         Some(Span::from_millis(u64::from(clock(now).wrapping_sub(echo).max(1))))
     }
 
-    /// The settings of the connection that the handshake leaves. The sender's `mss` is what fits to the peer,
-    /// the receiver's what this side announced, both without the timestamp option.
+    /// The settings of the connection that the handshake leaves. The sender's `mss` is what may go to the
+    /// peer, the receiver's what this side announced, both without the timestamp option.
     fn configs(&self) -> [Config; 2] {
         let timestamps = if self.agreed.timestamps { 12 } else { 0 };
         let config = Config { timestamps: self.agreed.timestamps, ..self.host.tcp };
@@ -339,8 +339,8 @@ impl Socket {
         (RTO_INITIAL * (1 << self.handshake.backoff.min(16))).min(self.host.tcp.rto_max)
     }
 
-    /// Whether there were enough timeouts (Linux `tcp_write_timeout`, `retransmits_timed_out`). Those of a
-    /// SYN that do not double count extra, but all together may last no longer than if each had doubled.
+    /// Whether there were enough timeouts (Linux `tcp_write_timeout`, `retransmits_timed_out`). A SYN's
+    /// timeouts that do not double are extra, but all together may last no longer than if each had doubled.
     fn is_handshake_over(&self, now: Nanos) -> bool {
         let retries = self.handshake.retries;
         if self.state != State::SynSent {
@@ -358,7 +358,7 @@ impl Socket {
             || (retries > 0 && now.since(self.handshake.first_sent) >= limit)
     }
 
-    /// A doubling of the SYN's timeout is taken back (RFC 6069).
+    /// Undoes one doubling of the SYN's timeout (RFC 6069).
     pub(super) fn revert_syn_backoff(&mut self, now: Nanos) {
         if self.handshake.backoff == 0 {
             return;
@@ -428,8 +428,8 @@ impl Socket {
         }
     }
 
-    /// ACE of a SYN-ACK, and its option. One that is sent again has no option; when ACE was not answered
-    /// either, it has none (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
+    /// ACE of a SYN-ACK, and its option. One that is sent again has no option; if that is not answered
+    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
     fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
         let is_again = core::mem::take(&mut self.handshake.is_again);
         let (retries, option) = (self.handshake.retries, self.host.accecn.option);

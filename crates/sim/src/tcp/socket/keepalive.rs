@@ -1,5 +1,5 @@
 //! Keepalives (RFC 9293 section 3.8.4; Linux `tcp_keepalive_timer`): a segment that the peer must answer,
-//! when nothing was heard for long.
+//! sent after a long silence.
 
 use super::{NEVER, Socket, SocketError, State, Urgent};
 use goodqueue::{Nanos, Span};
@@ -9,16 +9,16 @@ use goodqueue::{Nanos, Span};
 pub struct Keepalive {
     /// `SO_KEEPALIVE`.
     pub is_on: bool,
-    /// The first one follows the last sign of life by so much (`tcp_keepalive_time`).
+    /// Time from the last sign of life to the first one (`tcp_keepalive_time`).
     pub time: Span,
     /// The time between two (`tcp_keepalive_intvl`).
     pub interval: Span,
-    /// How many may remain without an answer (`tcp_keepalive_probes`).
+    /// How many may remain unanswered (`tcp_keepalive_probes`).
     pub probes: u32,
 }
 
 impl Default for Keepalive {
-    /// Linux's.
+    /// Linux's defaults.
     fn default() -> Keepalive {
         let (time, interval) = (Span::from_secs(7200), Span::from_secs(75));
         Keepalive { is_on: false, time, interval, probes: 9 }
@@ -73,7 +73,7 @@ impl Socket {
         let limit = self.host.tcp.user_timeout;
         let waited = now.since(self.alive.heard);
         let mut wait = time;
-        // What is out, or is to be sent, tells by itself whether the peer is alive.
+        // Data that is outstanding or unsent shows by itself whether the peer is alive.
         if self.unacknowledged() == 0 && !self.is_fin_unacknowledged() {
             let is_over = if limit > Span::ZERO {
                 waited >= limit && self.alive.out > 0

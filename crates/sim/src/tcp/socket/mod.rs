@@ -1,6 +1,6 @@
 //! One end of a connection with both directions: the handshake with its options, the states of RFC 9293
-//! section 3.3.2, and data both ways, as Linux 6.1 has them. [`Tx`] and [`Rx`] do the work; here is what
-//! the two share: options, the acknowledgements on data, PSH, FIN and RST.
+//! section 3.3.2, and data both ways, as Linux 6.1 has them. [`Tx`] and [`Rx`] do the work; this module has
+//! what the two share: options, the acknowledgements on data, PSH, FIN and RST.
 //!
 //! The simulator's flows have one direction and need none of this.
 
@@ -55,14 +55,14 @@ pub struct Host {
     pub window_scaling: bool,
     /// `tcp_syn_retries`: how often a SYN is sent again.
     pub syn_retries: u32,
-    /// `tcp_syn_linear_timeouts`: so many timeouts of a SYN pass before they double; Linux has 4 since 6.5.
+    /// `tcp_syn_linear_timeouts`: this many timeouts of a SYN pass before they double; Linux has 4 since 6.5.
     pub syn_linear_timeouts: u32,
     /// `tcp_synack_retries`: how often a SYN-ACK is sent again.
     pub synack_retries: u32,
     /// `tcp_fin_timeout`, or `TCP_LINGER2` of the socket: how long a closed socket waits for the peer's FIN;
     /// none: not at all.
     pub fin_timeout: Option<Span>,
-    /// `TCP_DEFER_ACCEPT`: so many retransmissions of a SYN-ACK an ACK without data is ignored; 0: none is.
+    /// `TCP_DEFER_ACCEPT`: an empty ACK is ignored for this many retransmissions of a SYN-ACK; 0: never.
     pub defer_accept: u32,
     /// `tcp_syncookies` is 2: no state is kept for a SYN, so that only timestamps bring its options back.
     pub syncookies: bool,
@@ -74,10 +74,10 @@ pub struct Host {
     pub ip_header: u32,
     /// The socket's own limit of the MSS (`TCP_MAXSEG`), bytes.
     pub user_mss: Option<u16>,
-    /// Packets received that are longer are joined of segments of so many bytes (GRO); `None`: they are
+    /// Longer packets received are joined from segments of this many bytes (GRO); `None`: they are single
     /// segments.
     pub gro_size: Option<u16>,
-    /// The device takes nothing: what is sent is dropped in the host.
+    /// The device accepts nothing: what is sent is dropped in the host.
     pub is_device_full: bool,
     /// The host's queue paces (`fq`; Linux `SK_PACING_FQ`).
     pub has_fq: bool,
@@ -162,7 +162,7 @@ pub enum SocketError {
     TimedOut,
     /// A router could not reach the network.
     NetworkUnreachable,
-    /// A router could not reach the host, or may not.
+    /// A router could not reach the host, or was not allowed to.
     HostUnreachable,
     /// The host does not know the protocol.
     NoProtocolOption,
@@ -176,7 +176,7 @@ pub enum SocketError {
     Protocol,
 }
 
-/// What `TCP_INFO` says about a socket.
+/// What `TCP_INFO` reports about a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// State of the connection.
@@ -221,7 +221,7 @@ pub struct Info {
     pub rto: Span,
     /// Mean deviation of the round-trip time.
     pub rttvar: Span,
-    /// The most that is offered at present, bytes.
+    /// The most that is offered now, bytes.
     pub rcv_ssthresh: u32,
     /// Bytes written and not sent.
     pub notsent_bytes: u64,
@@ -241,7 +241,7 @@ pub struct Info {
     pub segs_in: u64,
     /// Segments sent.
     pub segs_out: u64,
-    /// Messages of ICMP that were not about what is out (Linux `OutOfWindowIcmps`).
+    /// ICMP messages that were not about outstanding data (Linux `OutOfWindowIcmps`).
     pub out_of_window_icmps: u64,
     /// Packets beyond the window (Linux `BeyondWindow`).
     pub beyond_window: u64,
@@ -249,13 +249,13 @@ pub struct Info {
     pub pacing_rate: u64,
     /// What the handshake agreed on.
     pub agreed: Agreed,
-    /// Since the last data was received.
+    /// Time since the last data was received.
     pub last_data_recv: Span,
-    /// Since the last data was sent.
+    /// Time since the last data was sent.
     pub last_data_sent: Span,
-    /// Since the last ACK was received.
+    /// Time since the last ACK was received.
     pub last_ack_recv: Span,
-    /// How long an ACK waits for data at present.
+    /// How long an ACK waits for data now.
     pub ato: Span,
     /// The receiver's estimate of the round-trip time.
     pub rcv_rtt: Span,
@@ -269,9 +269,9 @@ pub struct Info {
     pub pmtu: u32,
     /// A segment with an ECN codepoint was received.
     pub is_ecn_seen: bool,
-    /// Data on the SYN was acknowledged, all of it, or received.
+    /// All data on the SYN was acknowledged, or data of a SYN was taken.
     pub has_syn_data: bool,
-    /// What accurate ECN has counted; none without it.
+    /// Counters of accurate ECN; none without it.
     pub ecn_counts: EcnCounts,
 }
 
@@ -314,7 +314,7 @@ struct Handshake {
     /// The SYN-ACK was sent before.
     is_again: bool,
     ts_recent: u32,
-    /// The peer's window as its last segment had it, bytes.
+    /// The window in the peer's last segment, bytes.
     window: u32,
     /// Send an ACK once established.
     ack: bool,
@@ -325,7 +325,7 @@ struct Handshake {
 enum Urgent {
     /// An ACK (a challenge, or the answer to an old segment).
     Ack,
-    /// An ACK of a SYN-ACK, whose ACE says with which ECN codepoint that came.
+    /// An ACK of a SYN-ACK; its ACE reports the ECN codepoint with which the SYN-ACK arrived.
     Reflection,
     /// A reset with this number, acknowledging this number if any.
     Reset(u64, Option<u64>),
@@ -346,7 +346,7 @@ struct Counts {
 }
 
 /// A TCP socket with a connection. Sans-IO: feed it packets and time, and after each input call
-/// [`Socket::poll_transmit`] until it gives nothing.
+/// [`Socket::poll_transmit`] until it returns nothing.
 #[derive(Clone, Debug)]
 pub struct Socket {
     host: Host,
@@ -356,7 +356,7 @@ pub struct Socket {
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
     error: Option<SocketError>,
-    /// What a router has said, for the case that the connection times out (Linux `sk_err_soft`).
+    /// A router's report, used if the connection times out (Linux `sk_err_soft`).
     soft_error: Option<SocketError>,
     /// The application has the connection (`accept`).
     pub is_given: bool,
@@ -371,13 +371,13 @@ pub struct Socket {
     granting: Option<Cookie>,
     /// The end of data on the SYN that was not accepted.
     resent_syn: u64,
-    /// What was written before the handshake was complete.
+    /// Data written before the handshake was complete.
     early: Vec<(Vec<u64>, Sending)>,
     /// Segments that a write sent before it was done.
     ready: VecDeque<Packet>,
     /// What the application receives in addition to data.
     pub notices: Notices,
-    /// `TCP_NOTSENT_LOWAT`: the application can write while less than so many bytes are not sent.
+    /// `TCP_NOTSENT_LOWAT`: the application can write while fewer than this many bytes are unsent.
     pub notsent_lowat: u32,
     /// The end of what was pushed last.
     pushed_seq: u64,
@@ -401,7 +401,7 @@ pub struct Socket {
     is_held: bool,
     /// Packets in the host's queue, if that paces: when each leaves, and its memory.
     queued: VecDeque<(Nanos, u32)>,
-    /// What is left of a super-packet that the device does not accept.
+    /// The rest of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
 }
 
@@ -470,7 +470,7 @@ impl Socket {
         self.error
     }
 
-    /// The same; the error is given once (`SO_ERROR`).
+    /// Like [`Socket::error`], but returns the error only once (`SO_ERROR`).
     pub fn take_error(&mut self) -> Option<SocketError> {
         self.error.take()
     }
@@ -480,7 +480,7 @@ impl Socket {
         self.is_read_shut = true;
     }
 
-    /// Whether nothing more can be read than what has come.
+    /// Whether nothing more can be read than what has arrived.
     #[must_use]
     pub fn is_read_shut(&self) -> bool {
         self.is_read_shut || self.is_finished() || self.state == State::Close
@@ -510,7 +510,7 @@ impl Socket {
         self.halves.as_ref().is_some_and(|halves| halves.rx.is_finished())
     }
 
-    /// The application reads up to `most` bytes, and gets so many.
+    /// The application reads up to `most` bytes. Returns how many it gets.
     pub fn read(&mut self, now: Nanos, most: u64) -> u64 {
         self.halves.as_mut().map_or(0, |halves| halves.rx.read(now, most))
     }
@@ -541,8 +541,7 @@ impl Socket {
         }
     }
 
-    /// The application closes the socket. What it has not read is lost, and a reset says so (RFC 2525
-    /// section 2.17).
+    /// The application closes the socket. Unread data is lost, and a reset says so (RFC 2525 section 2.17).
     pub fn close(&mut self, now: Nanos) {
         self.is_orphan = true;
         match self.state {
@@ -555,7 +554,7 @@ impl Socket {
         }
     }
 
-    /// No one waits for the peer's FIN any more but the socket itself (Linux `tcp_fin_time`).
+    /// Only the socket itself still waits for the peer's FIN (Linux `tcp_fin_time`).
     fn await_fin(&mut self, now: Nanos) {
         let rto = self.halves.as_ref().map_or(Span::ZERO, |halves| halves.tx.recovery_info().3);
         self.expires = now + self.host.fin_timeout.map_or(Span::ZERO, |wait| wait.max(Span(rto.0 * 7 / 2)));
@@ -589,7 +588,7 @@ impl Socket {
         }
     }
 
-    /// Changes settings of the host that hold for connections that are there already.
+    /// Changes settings of the host that apply to existing connections.
     pub fn configure_host(&mut self, change: impl Fn(&mut Host)) {
         change(&mut self.host);
     }
@@ -669,7 +668,7 @@ impl Socket {
         self.halves.as_ref().map(|halves| halves.tx.window())
     }
 
-    /// What `TCP_INFO` says.
+    /// What `TCP_INFO` reports.
     #[must_use]
     pub fn info(&self, now: Nanos) -> Info {
         let fresh;

@@ -5,7 +5,7 @@
 use goodqueue::Nanos;
 use std::collections::VecDeque;
 
-/// What a time stamp is about (Linux `SCM_TSTAMP_*`).
+/// The event that a time stamp marks (Linux `SCM_TSTAMP_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     /// The packet entered the host's queue.
@@ -37,10 +37,10 @@ pub struct Stamping {
     pub acknowledged: bool,
 }
 
-/// How often the application was woken, by what it waits for.
+/// How often the application was woken, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes {
-    /// Data or the end of it came, or a connection.
+    /// Data, its end, or a connection arrived.
     pub input: u64,
     /// The send buffer has space again.
     pub output: u64,

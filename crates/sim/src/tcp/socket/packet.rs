@@ -1,4 +1,4 @@
-//! A segment with its options, as a [`Socket`](super::Socket) takes and gives it.
+//! A segment with its options, as a [`Socket`](super::Socket) takes and returns it.
 
 use super::Cookie;
 use crate::tcp::accecn::EcnBytes;
@@ -45,7 +45,7 @@ pub struct Packet {
     pub options: Options,
     /// ECN codepoint of the IP packet, 0 to 3.
     pub ecn: u8,
-    /// When the host's queue lets it go, if that paces; none: at once.
+    /// When the host's queue releases it, if that queue paces; none: at once.
     pub leaves: Option<Nanos>,
 }
 

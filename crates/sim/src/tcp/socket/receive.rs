@@ -10,7 +10,7 @@ use goodqueue::Nanos;
 const CE: u8 = 3;
 
 impl Socket {
-    /// Takes a packet of the peer.
+    /// Takes a packet from the peer.
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet) {
         self.counts.segs_in += 1;
         self.is_held = false;
@@ -47,7 +47,7 @@ impl Socket {
         let ts_val = packet.options.timestamps.filter(|_| self.agreed.timestamps).map(|(val, _)| val);
         let mut header = header(packet, self.agreed.scales.map_or(0, |scales| scales.0));
         if ts_val.is_none() {
-            // Nothing can be told from it: it is as new as the newest, and echoes what was never sent.
+            // Without a timestamp, it is as new as the newest, and echoes what was never sent.
             (header.ts_val, header.ts_ecr) = (halves.rx.ts_recent(), clock(now).wrapping_add(1));
         }
         halves.rx.set_srtt(halves.tx.window().srtt);
@@ -202,7 +202,7 @@ impl Socket {
         let is_new = packet.seq + u64::from(packet.len) > halves.rx.rcv_nxt();
         let is_unwanted = self.is_orphan || (self.is_read_shut && self.state != State::Established);
         if is_unwanted && packet.len > 0 && is_new {
-            // RFC 1122 section 4.2.2.13: nobody will read it.
+            // RFC 1122 section 4.2.2.13: no application will read it.
             let reset = reset_for(packet);
             self.end((!self.is_orphan).then_some(SocketError::ConnectionReset));
             self.urgent.push_back(reset);

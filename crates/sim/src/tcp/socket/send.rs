@@ -1,5 +1,5 @@
-//! What a socket sends: what the two halves want to send, with the acknowledgement, the window and the
-//! options on it (Linux 6.1 `__tcp_transmit_skb`, `tcp_established_options`).
+//! What a socket sends: the segments of its two halves, with acknowledgement, window and options (Linux 6.1
+//! `__tcp_transmit_skb`, `tcp_established_options`).
 
 use super::{Options, Packet, Socket, State, Urgent, clock};
 use crate::tcp::accecn;
@@ -149,7 +149,7 @@ impl Socket {
         }
     }
 
-    /// A segment with what acknowledges the peer's data.
+    /// A segment with the acknowledgement of the peer's data.
     #[allow(clippy::cast_possible_truncation)]
     fn acknowledging(&mut self, now: Nanos, seq: u64, flags: Flags) -> Packet {
         let most = match (self.agreed.sack, self.agreed.timestamps) {

@@ -4,8 +4,7 @@ use super::Socket;
 use crate::tcp::accecn;
 use goodqueue::Nanos;
 
-/// The most fragments of a buffer (Linux `MAX_SKB_FRAGS`). Each element of a write with `MSG_ZEROCOPY` is
-/// one.
+/// Maximum fragments of a buffer (Linux `MAX_SKB_FRAGS`). Each element of a write with `MSG_ZEROCOPY` is one.
 const MAX_FRAGS: u32 = 17;
 
 /// How a call writes: the flags of `send`.
@@ -86,7 +85,7 @@ impl Socket {
                 }
                 (tail, self.frags) = (0, 0);
             } else if is_first && taken == 0 && self.pushes.back() == Some(&(1 + written)) {
-                // The buffer grows: its last byte is another.
+                // The buffer grows: its last byte is a different one.
                 self.pushes.pop_back();
             }
             let bytes = (goal - tail).min(part - taken);
@@ -113,7 +112,7 @@ impl Socket {
         taken
     }
 
-    /// The option of accurate ECN takes from the payload of each segment, if segments carry it (Linux
+    /// The option of accurate ECN takes room from the payload of each segment, if segments carry it (Linux
     /// `tcp_current_mss`). This changes between two bursts.
     fn fit_option(&mut self, now: Nanos) {
         let Some(halves) = &mut self.halves else { return };
@@ -125,7 +124,7 @@ impl Socket {
         }
     }
 
-    /// What was written before the handshake was complete.
+    /// Writes what the application wrote before the handshake was complete.
     pub(super) fn write_early(&mut self, now: Nanos) {
         for (parts, how) in core::mem::take(&mut self.early) {
             self.write(now, &parts, how);
@@ -146,7 +145,7 @@ impl Socket {
         }
     }
 
-    /// `TCP_CORK`. Without it, what was held back leaves.
+    /// `TCP_CORK`. Turning it off releases what was held back.
     pub fn set_cork(&mut self, on: bool) {
         let nodelay = self.host.tcp.nodelay;
         if let Some(skbs) = self.skbs() {

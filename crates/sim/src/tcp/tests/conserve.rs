@@ -112,7 +112,7 @@ fn silence(pipe: &Pipe) -> Span {
     times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or(Span::ZERO)
 }
 
-/// Found by the test above: the round-trip time is believed to be a minute for most of an hour.
+/// Found by the test above: the round-trip time is estimated at a minute for most of an hour.
 #[test]
 fn data_arrives_even_after_an_hour_of_backoff() {
     let seed = 1_973_441_966_251_916_894;
@@ -133,7 +133,7 @@ fn data_arrives_even_after_an_hour_of_backoff() {
     assert!(silence(&pipe) > Span::from_secs(119) && silence(&pipe) <= SILENCE);
 }
 
-/// A million segments through a lossy path, with what SACK, RACK and F-RTO make of it.
+/// A million segments through a lossy path, with SACK, RACK and F-RTO at work.
 #[test]
 fn a_million_segments_arrive() {
     let mishaps = Mishaps { drop: 2, delay: 0, duplicate: 1, mark: 0 };

@@ -1,4 +1,4 @@
-//! Accurate feedback of ECN (RFC 9768), and who sends ECT(1) (RFC 9331).
+//! Accurate ECN feedback (RFC 9768), and who sends ECT(1) (RFC 9331).
 
 use super::pipe::{Fate, Pipe, drop_first_of, pass, plain};
 use crate::tcp::cc::CcKind;
@@ -40,14 +40,14 @@ fn accurate_ecn_is_negotiated_if_both_sides_support_it() {
                 (true, true) => ECT1,
             };
             assert!(pipe.payload().all(|c| c.segment.ecn == wanted));
-            // ACE begins with five; of ECN without it there is no mark, so no ECE.
+            // ACE begins with five; with classic ECN there is no mark, so no ECE.
             let ace = if is_accurate { 5 } else { 0 };
             assert!(pipe.pure_acks().skip(1).all(|c| c.segment.ace() == ace), "{opening:?} {tx:?}");
         }
     }
 }
 
-/// ACE of the SYN and the SYN-ACK, and a SYN that is sent again asks no more.
+/// ACE of the SYN and the SYN-ACK, and a SYN that is sent again no longer asks.
 #[test]
 fn the_handshake_is_that_of_the_rfc() {
     let mut pipe = pipe(&accurate(), &accurate(), CcKind::Prague, Opening::Active);
@@ -88,7 +88,7 @@ fn every_mark_is_counted() {
                 },
             );
         pipe.run(Span::from_secs(3));
-        // Let what is under way come to its end.
+        // Let everything in flight complete.
         (pipe.forth, pipe.back) = (pass(), pass());
         let marked =
             pipe.data.iter().enumerate().filter(|(n, c)| c.segment.len > 0 && n % every == 0 && *n != 500);

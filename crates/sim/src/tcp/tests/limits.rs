@@ -61,7 +61,7 @@ fn an_unused_window_does_not_grow() {
     assert_eq!(pipe.tx.stats().retransmits, 0);
 }
 
-/// RFC 2861: a second of silence, and the window starts anew from ten.
+/// RFC 2861: a second of silence, and the window restarts from ten.
 #[test]
 fn after_idle_time_the_window_starts_anew() {
     for (restart, sent) in [(true, 10), (false, 100)] {

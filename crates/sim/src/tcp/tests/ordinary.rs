@@ -1,5 +1,4 @@
-//! Tests that the paths of the ordinary acknowledgement and the ordinary segment do what the general paths
-//! do.
+//! Tests that the fast paths for ordinary acknowledgements and segments do what the general paths do.
 
 use super::conserve::{Mishaps, kinds};
 use super::pipe::Pipe;

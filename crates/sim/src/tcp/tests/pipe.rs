@@ -7,7 +7,7 @@ use goodqueue::{Bytes, Nanos, Rate, Rng, Span};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What becomes of a segment on its way.
+/// What happens to a segment on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Pass,

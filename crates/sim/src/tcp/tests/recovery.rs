@@ -13,7 +13,7 @@ fn bulk(segments: u64, mbit: u64, rtt_ms: u64) -> Pipe {
     pipe
 }
 
-/// As [`bulk`], but the receive window of 44 segments never fills the path: no queue.
+/// Like [`bulk`], but the receive window of 44 segments never fills the path: no queue.
 fn windowed(segments: u64, mbit: u64, rtt_ms: u64) -> Pipe {
     let config = Config { tcp_rmem: [4096, 131_072, 131_072], ..plain() };
     let mut pipe = Pipe::new(&config, CcKind::Reno, Rate(mbit * 1_000_000), Span::from_millis(rtt_ms));
@@ -252,7 +252,7 @@ fn offloading(now: Nanos, srtt: Span) -> (Tx, Vec<Sent>) {
 /// A packet: the number of its first segment, how many segments it has, and whether it was sent again.
 type Sent = (u64, u32, bool);
 
-/// What is sent now.
+/// The packets that are sent now.
 fn sent_at(tx: &mut Tx, now: Nanos) -> Vec<Sent> {
     let mut sent = Vec::new();
     while let Some(packet) = tx.poll_transmit(now) {
@@ -291,7 +291,7 @@ fn a_lost_super_packet_is_sent_again_whole() {
     assert_eq!((tx.window().retrans_out, tx.stats().retransmits, tx.stats().segments), (4, 4, 16));
 }
 
-/// The congestion window cuts a packet that is sent again; what is left of it follows on its own.
+/// The congestion window cuts a packet that is sent again; the rest follows separately.
 #[test]
 fn the_window_splits_what_is_sent_again() {
     let (now, later) = (Nanos(1_000_000_000), Nanos(1_050_000_000));

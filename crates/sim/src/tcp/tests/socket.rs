@@ -1,4 +1,5 @@
-//! A socket against naive models: what it counts of ECN, and what becomes of what the application writes.
+//! A socket against naive models: what it counts of ECN, and what happens to the data that the application
+//! writes.
 
 use crate::tcp::accecn::EcnBytes;
 use crate::tcp::{Flags, Host, Notice, Options, Packet, Sending, Socket};
@@ -79,7 +80,7 @@ proptest! {
     }
 
     /// Whatever the flags, all that the buffer takes is sent once and in order, no packet goes beyond the end
-    /// of a record, and the calls without a copy are reported by their numbers, each once.
+    /// of a record, and the zero-copy calls are reported by their numbers, each once.
     #[test]
     fn what_is_written_is_sent_once_and_records_stay_apart(writes in prop::collection::vec(write(), 1..30)) {
         let mut socket = accepted(false);

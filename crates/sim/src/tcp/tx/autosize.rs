@@ -273,8 +273,8 @@ mod tests {
         assert_eq!(["4.6", "5.17", "5.18"].map(segments), [8, 8, 30]);
     }
 
-    /// 40 Gbit/s are 4.9 MB in 2^-10 s, above `tcp_limit_output_bytes`, which is for all connections before
-    /// Linux 5.0 and for those without pacing since.
+    /// 40 Gbit/s are 4.9 MB in 2^-10 s, above `tcp_limit_output_bytes`, which applies to all connections
+    /// before Linux 5.0 and to unpaced ones since.
     #[test]
     fn a_paced_connection_has_a_limit_in_bytes_before_5_0() {
         let is_full = |kernel, bytes, pacing| {

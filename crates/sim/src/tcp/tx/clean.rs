@@ -1,4 +1,4 @@
-//! A cumulative acknowledgement takes segments off the scoreboard and gives round-trip times.
+//! A cumulative acknowledgement removes segments from the scoreboard and gives round-trip times.
 
 use super::Tx;
 use super::ack::{ACKED, Ack, CA_ALERT, MAYBE_DELAYED, ORIG_SACK_ACKED, RETRANS_ACKED, SET_TIMER};
@@ -7,7 +7,7 @@ use crate::tcp::config::{timestamp, ts_before};
 use crate::tcp::scoreboard::{EVER, LAST, LOST, RETRANS, SACKED, Slot};
 use goodqueue::{Nanos, Span};
 
-/// The segments that were taken off.
+/// The segments that were removed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     segments: u32,

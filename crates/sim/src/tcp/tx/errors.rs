@@ -11,7 +11,7 @@ use crate::tcp::scoreboard::{LAST, LOST, RETRANS, SACKED};
 use crate::tcp::segment::Header;
 use goodqueue::{Nanos, Span};
 
-/// How long is waited after the device has taken nothing (Linux `TCP_RESOURCE_PROBE_INTERVAL`).
+/// Wait after the device accepted nothing (Linux `TCP_RESOURCE_PROBE_INTERVAL`).
 const RESOURCE_PROBE: Span = Span::from_millis(500);
 
 impl Tx {
@@ -41,7 +41,7 @@ impl Tx {
         if self.w.lost_out == lost {
             return;
         }
-        // The congestion window stays: there is not more in the network, the units are smaller.
+        // The congestion window stays: there is no more data in the network, only the units are smaller.
         if self.w.ca_state != CaState::Loss {
             self.high_seq = self.w.snd_nxt;
             self.w.snd_ssthresh = self.current_ssthresh();
@@ -80,8 +80,8 @@ impl Tx {
         if self.rtt.is_empty() { RTO_INITIAL } else { self.rtt.rto(self.ticks) }
     }
 
-    /// A router says that the network or the host is out of reach, about the retransmission of `seq`: the
-    /// timeout was no sign of congestion, and one doubling of it is taken back (RFC 6069 section 4).
+    /// A router reports, about the retransmission of `seq`, that the network or the host is unreachable: the
+    /// timeout was not a sign of congestion, and one doubling of it is undone (RFC 6069 section 4).
     pub(in crate::tcp) fn revert_backoff(&mut self, now: Nanos, seq: u64) {
         let backoff = self.backoff();
         if seq != self.w.snd_una || self.retransmits == 0 || backoff == 0 || self.timer != Pending::Rto {
@@ -93,8 +93,8 @@ impl Tx {
         self.arm(now, Pending::Rto, delay);
     }
 
-    /// The device takes nothing: what would be sent now is dropped in the host. A timeout then backs nothing
-    /// off and tries again soon, and the congestion window is reduced (Linux `__tcp_transmit_skb`,
+    /// The device accepts nothing: what would be sent now is dropped in the host. A timeout then does not
+    /// back off and retries soon, and the congestion window is reduced (Linux `__tcp_transmit_skb`,
     /// `tcp_retransmit_timer`, `tcp_send_probe0`).
     #[cold]
     pub(in crate::tcp) fn drop_in_host(&mut self, now: Nanos) {
@@ -110,7 +110,7 @@ impl Tx {
             self.retransmits = self.retransmits.saturating_sub(1);
             self.arm(now, Pending::Window, self.probe_clamped(now, RESOURCE_PROBE));
         } else if is_timeout {
-            // The doubling of this timeout is taken back.
+            // The doubling of this timeout is undone.
             let backoff = self.backoff().saturating_sub(1);
             self.rto = (self.first_rto() * (1 << backoff)).min(self.config.rto_max);
             let sent = self.board.first().map_or(now, |(_, head)| head.sent);

@@ -182,8 +182,8 @@ impl Tx {
         self.config.ecn && self.config.accecn
     }
 
-    /// What the handshake has agreed on. ECT(1) is only for senders with the response of RFC 9331 section 4.3
-    /// and with accurate feedback.
+    /// Sets what the handshake agreed on. ECT(1) is only for senders with the response of RFC 9331 section
+    /// 4.3 and with accurate feedback.
     pub(super) fn set_ecn(&mut self, ok: bool, accurate: bool) {
         self.ecn.ok = ok;
         self.w.accecn = accurate;

@@ -68,9 +68,9 @@ enum Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rexmit {
     None,
-    /// What is marked lost.
+    /// Segments marked lost.
     Lost,
-    /// New data first, then what is marked lost (F-RTO, RFC 5682).
+    /// New data first, then segments marked lost (F-RTO, RFC 5682).
     New,
 }
 
@@ -109,7 +109,7 @@ struct Undo {
     prior_ssthresh: u32,
     /// Timestamp of the first retransmission of the episode.
     stamp: Option<u32>,
-    /// Segments that DSACKs said were received twice, since the connection began.
+    /// Segments reported by DSACK as received twice, since the connection began.
     dsacks: u32,
 }
 
@@ -162,7 +162,7 @@ struct Burst {
 }
 
 /// The half of a connection that sends data. Sans-IO: feed it segments and time, and after each input call
-/// [`Tx::poll_transmit`] until it gives nothing.
+/// [`Tx::poll_transmit`] until it returns nothing.
 #[derive(Clone, Debug)]
 pub struct Tx {
     w: Window,
@@ -199,7 +199,7 @@ pub struct Tx {
     max_window: u32,
     /// The peer reports by SACK what is out of order.
     has_sack: bool,
-    /// The tail of what is sent is probed: with SACK, with `tcp_early_retrans` of 3 or 4.
+    /// Tail loss probes are sent: with SACK, and with `tcp_early_retrans` of 3 or 4.
     probes_tail: bool,
     /// Start of the last transmission of new data.
     last_skb: u64,
@@ -308,7 +308,7 @@ impl Tx {
         }
     }
 
-    /// The second direction of a connection whose handshake another pair of ends has made. `srtt` is what
+    /// The second direction of a connection whose handshake another pair of ends completed. `srtt` is what
     /// that handshake measured. ECN counts as negotiated if the configuration has it.
     #[must_use]
     pub fn established(config: &Config, cc: Cc, now: Nanos, srtt: Option<Span>) -> Tx {
@@ -341,7 +341,7 @@ impl Tx {
         }
     }
 
-    /// Bytes that the application has written; of those without an end, what the socket has taken so far.
+    /// Bytes that the application has written; if endless, those that the socket has taken so far.
     pub(crate) fn written(&self) -> u64 {
         self.write_seq - 1 + if self.is_endless() { 0 } else { self.app_bytes }
     }
@@ -467,7 +467,7 @@ impl Tx {
         self.receive(now, &segment.with(0), &segment.sack[..count]);
     }
 
-    /// [`Tx::on_segment`], with the SACK blocks apart.
+    /// [`Tx::on_segment`], with the SACK blocks passed separately.
     pub(crate) fn receive(&mut self, now: Nanos, segment: &Header, sack: &[Sack]) {
         match self.state {
             State::Established => {

@@ -1,7 +1,7 @@
-//! The ordinary acknowledgement, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix
-//! C): in the state Open, with nothing reported by SACK, lost, retransmitted or probed for, an ACK of whole
-//! segments that were sent once. There is no rule here that is not in [`Tx::process_ack`]: this is what it
-//! does in that case. Other ACKs go there.
+//! The fast path for ordinary acknowledgements (header prediction, Jacobson 1990; RFC 7323 appendix C): in
+//! the state Open, with nothing reported by SACK, lost, retransmitted or probed for, an ACK of whole segments
+//! that were sent once. It has no rules of its own: it does what [`Tx::process_ack`] does in that case. All
+//! other ACKs go there.
 
 use super::{Pending, Rexmit, Tx};
 use crate::tcp::cc::CaState;

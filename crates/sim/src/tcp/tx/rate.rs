@@ -17,7 +17,7 @@ pub(super) struct Newest {
 }
 
 /// The newest delivery rate in units of 256 bit/s; the highest bit says that the application limited it. It
-/// is small, as an idle connection has one.
+/// is kept small, since even an idle connection has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rated(u32);
 
@@ -30,7 +30,7 @@ impl Rated {
         (Rate(u64::from(self.0 & !Rated::LIMITED) * Rated::UNIT), self.0 & Rated::LIMITED != 0)
     }
 
-    /// Keeps a rate, but not one below the last that only the application limited (Linux `tcp_rate_gen`).
+    /// Keeps a rate, unless the application limited it and it is below the last one (Linux `tcp_rate_gen`).
     #[allow(clippy::cast_possible_truncation)]
     fn keep(&mut self, bytes: u64, interval_us: u64, is_app_limited: bool) {
         let rate = u128::from(bytes) * 8_000_000 / u128::from(interval_us.max(1)) / u128::from(Rated::UNIT);
@@ -43,7 +43,7 @@ impl Rated {
     }
 }
 
-/// The start of the round that gives the next delivery rate: what was delivered then, and when that was in
+/// The start of the round that gives the next delivery rate: the delivered count then, and the time in
 /// microseconds; the low bits of both.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
@@ -57,11 +57,10 @@ impl Round {
         Round { delivered: delivered as u32, at_us: (now.0 / 1000) as u32 }
     }
 
-    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps. There is one
-    /// for each round, in place of one for each ACK. A round ends when a segment is delivered that was sent
-    /// after it began; Linux's rate at that ACK is the same, but for the time in which the segments were
-    /// sent, if that was longer. `prior_delivered`: what was delivered when the newest segment of the ACK was
-    /// sent.
+    /// The delivery rate for a congestion control that does not use it, and so keeps no stamps: one for each
+    /// round instead of one for each ACK. A round ends when a segment sent after its start is delivered.
+    /// Linux's rate at that ACK is the same, unless sending the segments took longer. `prior_delivered`: the
+    /// delivered count when the newest segment of the ACK was sent.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn deliver(
         &mut self,

@@ -29,7 +29,7 @@ impl Tx {
     }
 
     /// `acked` segments were cumulatively acknowledged; one of them filled the hole, and the others had
-    /// brought the duplicate ACKs.
+    /// caused the duplicate ACKs.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         if acked > 0 {
             self.w.delivered += u64::from(acked.saturating_sub(self.w.sacked_out).max(1));

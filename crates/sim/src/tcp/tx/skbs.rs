@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 /// The buffers that are not sent, and the rules of the application for short ones.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Skbs {
-    /// The end of each, in order, and whether it grows no more (`MSG_EOR`). Only the last one grows.
+    /// The end of each, in order, and whether it is closed (`MSG_EOR`). Only the last one grows.
     ends: VecDeque<(u64, bool)>,
     /// `TCP_CORK`: no short segment leaves (`TCP_NAGLE_CORK`).
     pub(in crate::tcp) is_corked: bool,
-    /// The same for what the call at hand sends (`MSG_MORE`).
+    /// The same for what the current call sends (`MSG_MORE`).
     pub(in crate::tcp) has_more: bool,
-    /// What is there leaves, however short it is (`TCP_NAGLE_PUSH`).
+    /// All data leaves, however short it is (`TCP_NAGLE_PUSH`).
     pub(in crate::tcp) is_pushed: bool,
     /// The application waits for space (`SOCK_NOSPACE`).
     pub(in crate::tcp) lacks_space: bool,
@@ -35,7 +35,7 @@ pub(in crate::tcp) struct Probes {
     pub(in crate::tcp) since: Option<Nanos>,
 }
 
-/// The buffer that is sent next: its bytes, whether it is the last, and whether it grows no more.
+/// The buffer that is sent next: its bytes, whether it is the last, and whether it is closed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub(super) len: u64,
@@ -88,7 +88,7 @@ impl Tx {
         self.skbs.as_ref().is_some_and(|skbs| skbs.ends.len() == 1)
     }
 
-    /// `bytes` go into the last buffer, or into a new one. The room for them is not asked for.
+    /// `bytes` go into the last buffer, or into a new one. Does not check whether there is room.
     pub(in crate::tcp) fn take(&mut self, bytes: u64, is_new: bool) {
         self.check_app_limited();
         self.has_written = true;
@@ -144,9 +144,9 @@ impl Tx {
         Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
     }
 
-    /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
+    /// Data from `start` up to `end` was on the SYN before (Fast Open), so sending it is a retransmission.
     pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
-        // It is no short segment of new data (Linux `tcp_minshall_update`).
+        // It is not a short segment of new data (Linux `tcp_minshall_update`).
         self.snd_sml = self.w.snd_una;
         for pos in self.board.positions() {
             let slot = self.board.get_mut(pos);
@@ -171,7 +171,7 @@ impl Tx {
         self.skbs.is_some() && self.w.packets_out == 0 && self.unsent() > 0 && self.fin == Fin::Open
     }
     /// A probe of the window is due. `true`: none was answered for too long (Linux `tcp_probe_timer`). The
-    /// simulator's flows probe without end.
+    /// simulator's flows probe endlessly.
     #[cold]
     pub(super) fn is_probe_vain(&mut self, now: Nanos) -> bool {
         let (limit, most) = (self.config.user_timeout, self.config.retries2);

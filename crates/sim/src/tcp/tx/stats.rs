@@ -4,7 +4,7 @@ use super::Tx;
 use super::rate::Rated;
 use goodqueue::{Rate, Span};
 
-/// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
+/// Counters of a sender. Segments have one MSS; a super-packet counts as the segments that it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxStats {
     /// Data segments sent, retransmissions included.
@@ -56,12 +56,12 @@ pub(super) struct Counters {
     pub(super) ecn_reductions: u32,
     pub(super) dsacks: u32,
     pub(super) syn_retransmits: u32,
-    /// No counter: it is here because there is room. The newest delivery rate ([`super::rate::Rated`]).
+    /// Not a counter: it is here because there is room. The newest delivery rate ([`super::rate::Rated`]).
     pub(super) rate: Rated,
 }
 
 impl Tx {
-    /// The handshake has reported so many packets with CE.
+    /// The handshake reported this many packets with CE.
     pub(in crate::tcp) fn count_ce(&mut self, packets: u64) {
         self.count.delivered_ce = self.count.delivered_ce.max(packets);
     }

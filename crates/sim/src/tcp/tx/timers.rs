@@ -59,7 +59,7 @@ impl Tx {
         self.timer_at = self.ticks.deadline(now, delay.min(RTO_MAX));
     }
 
-    /// What is left of the head's timeout.
+    /// The rest of the head's timeout.
     pub(super) fn rto_left(&self, now: Nanos) -> Span {
         self.board.first().map_or(Span::ZERO, |(_, head)| (head.sent + self.rto).since(now))
     }
@@ -114,7 +114,7 @@ impl Tx {
         true
     }
 
-    /// Whether the tail of what is sent now would be probed: only with SACK, which tells of the probe.
+    /// Whether a tail loss probe would be sent for what is sent now: only with SACK, which reports the probe.
     pub(super) fn may_probe(&self) -> bool {
         self.probes_tail && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
@@ -242,7 +242,7 @@ impl Tx {
     }
 }
 
-/// How far a counter of segments has come.
+/// By how much a counter of segments has grown.
 #[allow(clippy::cast_possible_truncation)]
 pub(super) fn newly(now: u64, before: u64) -> u32 {
     (now - before) as u32

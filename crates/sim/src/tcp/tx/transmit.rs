@@ -211,7 +211,7 @@ impl Tx {
         Some(segment)
     }
 
-    /// The next call would find nothing more to retransmit, or the window full for new data too.
+    /// Ends if the next call would find nothing more to retransmit, or the window full for new data too.
     fn end_retransmission(&mut self) {
         let is_full = self.w.packets_in_flight() >= self.w.snd_cwnd && self.is_over_when_full(self.unsent());
         self.burst.is_over |= is_full;
@@ -228,7 +228,7 @@ impl Tx {
 
     /// Sends `segs` segments from `pos` on again as one packet, without ECT (RFC 3168 section 6.1.5) unless
     /// feedback is accurate (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`). If they were a part of a
-    /// packet, they are a packet of their own from now on (`tcp_fragment`).
+    /// packet, they are a separate packet from now on (`tcp_fragment`).
     fn resend(&mut self, now: Nanos, pos: u32, segs: u32, flags: u8) -> Header {
         self.heads += self.board.split(pos, segs);
         let (len, has_fin) = self.board.extent(pos, segs);
@@ -297,7 +297,7 @@ impl Tx {
 
     /// New data, as Linux `tcp_write_xmit` sends it.
     ///
-    /// One segment in a thousand comes by [`Tx::next_new_besides`].
+    /// One segment in a thousand goes through [`Tx::next_new_besides`].
     #[inline(always)]
     fn next_new(&mut self, now: Nanos, segment: &mut Header) -> bool {
         match self.next_packet(now) {
@@ -370,8 +370,8 @@ impl Tx {
         if is_exempt { Some(1) } else { None }
     }
 
-    /// What an ACK mostly clocks out, bytes and segments: one or two whole segments, after a pause that rules
-    /// out deferral. Two may always be a super-packet unless congestion control says otherwise.
+    /// What an ACK usually clocks out, bytes and segments: one or two whole segments, after a pause that
+    /// rules out deferral. Two may always be a super-packet unless congestion control says otherwise.
     /// [`Tx::sendable`] decides all other cases.
     #[inline(always)]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {

@@ -1,4 +1,4 @@
-//! Constant streams of packets over a radio, and what becomes of them.
+//! Constant streams of packets over a radio, and what happens to them.
 
 use goodqueue::{Nanos, Reason, Span};
 use goodqueue_sim::wifi::{
@@ -20,7 +20,7 @@ pub(crate) fn flood(to: DeviceId) -> Stream {
     Stream { from: 0, to, tid: 0, len: 1514, gap: Span::from_micros(80) }
 }
 
-/// A packet of 100 bytes every 10 ms: as a ping.
+/// A packet of 100 bytes every 10 ms: like a ping.
 pub(crate) fn sparse(to: DeviceId) -> Stream {
     Stream { from: 0, to, tid: 0, len: 100, gap: Span::from_millis(10) }
 }
@@ -30,7 +30,7 @@ pub(crate) fn call(to: DeviceId, tid: u8) -> Stream {
     Stream { from: 0, to, tid, len: 214, gap: Span::from_millis(20) }
 }
 
-/// What became of the packets of a stream that were sent after the first second.
+/// The outcome of a stream's packets that were sent after the first second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Got {
     pub(crate) sent: u64,

@@ -26,7 +26,7 @@ fn fifos() -> DriverSpec {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A packet to each station arrives at each. When all stations want the air at once nobody gets it, and that
+/// A packet to each station arrives at each. When all stations want the air at once none gets it, and that
 /// ends too.
 #[test]
 fn ten_thousand_stations() {

@@ -21,7 +21,7 @@ fn loaded(driver: DriverSpec, rates: &[&str; 2]) -> Run {
 }
 
 /// Kazior, 2016, at 6 Mbit/s: 2139 ms without a limit whatever is queued above, 11 ms with DQL under
-/// `fq_codel`, at the same throughput; DQL under a FIFO only moves the queue. What AQL does today is between.
+/// `fq_codel`, at the same throughput; DQL under a FIFO only moves the queue. Today's AQL is between the two.
 #[test]
 fn byte_limits_on_firmware_at_the_lowest_rate() {
     let rates = ["mcs0-lgi"; 2];
@@ -44,8 +44,8 @@ fn byte_limits_on_firmware_at_the_lowest_rate() {
     assert!(median(&fifo) > 0.5 * median(&none), "the queue has moved: {}", median(&fifo));
 }
 
-/// If a fast station is beside a slow one, a limit for the hardware queue holds bytes of both, and the slow
-/// one's share of them lasts longest.
+/// With a fast and a slow station, a limit for the hardware queue holds bytes of both, and the slow one's
+/// share of them lasts longest.
 #[test]
 fn byte_limits_by_station_and_by_hardware_queue() {
     let rates = ["mcs15", "mcs0"];

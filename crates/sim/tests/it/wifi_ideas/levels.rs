@@ -29,8 +29,8 @@ fn bulk_as_voice(driver: DriverSpec, is_marked: bool) -> Run {
     run
 }
 
-/// Bulk marked as voice takes the air of everybody. With soft admission it does no more harm than unmarked,
-/// and real calls keep their quality.
+/// Bulk marked as voice takes the air of all stations. With soft admission it does no more harm than
+/// unmarked, and real calls keep their quality.
 #[test]
 fn bulk_that_is_marked_as_voice_is_best_effort() {
     let off = bulk_as_voice(ath9k(Ideas::NONE), true);

@@ -35,8 +35,8 @@ fn a_lifetime_bounds_what_a_frame_holds_up() {
     }
 }
 
-/// A station out of reach: what is sent to it without success delays the others, for a shorter time if it is
-/// not tried again.
+/// A station out of reach: failed transmissions to it delay the others, for a shorter time if they are not
+/// tried again.
 #[test]
 fn a_lifetime_shortens_the_delay_by_a_station_out_of_reach() {
     let [off, on] = [None, Some(Span::from_millis(30))].map(|lifetime| {

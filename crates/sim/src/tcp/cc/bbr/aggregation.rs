@@ -7,7 +7,7 @@ use goodqueue::Nanos;
 
 /// Rounds that each of the two halves of the window lasts.
 const WIN_RTTS: u8 = 5;
-/// Segments after which an epoch begins anew.
+/// Segments after which an epoch restarts.
 const EPOCH_RESET: u32 = 1 << 20;
 
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use goodqueue::Nanos;
 pub(super) const CWND_MIN_TARGET: u32 = 4;
 /// Linux's `TCP_INIT_CWND` (RFC 6928).
 const INIT_CWND: u32 = 10;
-/// ACK aggregation adds at most so many microseconds of bandwidth to the window.
+/// ACK aggregation adds at most this many microseconds of bandwidth to the window.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Super-packets beyond the path's need: one in the queue discipline, one in the NIC, one in GRO.
 const SUPER_PACKETS: u32 = 3;
@@ -29,7 +29,7 @@ impl Bbr {
         self.quantized(w, self.bdp(bw, gain))
     }
 
-    /// Of `inflight_now`, what will still be in the network when the next segment departs.
+    /// How much of `inflight_now` will still be in the network when the next segment departs.
     pub(super) fn packets_in_net_at_edt(&self, w: &Window, now: Nanos, inflight_now: u32) -> u32 {
         let until = w.tcp_wstamp.since(now).0 / 1_000;
         let departing = if self.pacing_gain > UNIT { tso_segs_goal(w) } else { 0 };

@@ -10,7 +10,7 @@ use goodqueue::Nanos;
 const BW_RTTS: u64 = 10;
 /// If the bandwidth grows by this factor in a round, in 1/256, the pipe is not full.
 const FULL_BW_THRESH: u32 = UNIT * 5 / 4;
-/// After so many rounds without such growth the pipe is full.
+/// After this many rounds without such growth the pipe is full.
 const FULL_BW_CNT: u8 = 3;
 /// Jiffies for which the least round-trip time is kept.
 const MIN_RTT_WIN: u64 = 10 * HZ;

@@ -4,20 +4,20 @@
 use super::super::{RateSample, Window};
 use super::units::{Bw, UNIT};
 
-/// The least number of rounds of an interval. The most is four times as many.
+/// The minimum number of rounds of an interval. The maximum is four times that.
 const INTERVAL_MIN_RTTS: u8 = 4;
 /// Loss, in 1/256 of the segments delivered, from which an interval counts.
 const LOSS_THRESH: u64 = 50;
 /// Two intervals agree if they differ by at most this share, in 1/256 ...
 const BW_RATIO: u64 = UNIT as u64 / 8;
-/// ... or by at most so many bytes per second (4 kbit/s).
+/// ... or by at most this many bytes per second (4 kbit/s).
 const BW_DIFF: u64 = 4_000 / 8;
 /// Rounds of ProbeBW for which the policer's rate is used.
 const MAX_RTTS: u8 = 48;
 /// Milliseconds above which an interval is void.
 const INTERVAL_MAX_MS: u64 = (u32::MAX / 1_000) as u64;
 
-/// What a sample has led to.
+/// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Nothing new.
@@ -86,7 +86,7 @@ impl LongTerm {
             if rs.losses == 0 {
                 return Finding::None;
             }
-            // The first loss means that the bucket is empty. What follows shows the token rate.
+            // The first loss means that the bucket is empty. The traffic after it shows the token rate.
             self.begin_interval(w);
             self.lt_is_sampling = true;
         }

@@ -20,7 +20,7 @@ fn ack(cc: &mut Cc, w: &mut Window, at_us: u64, rtt_us: u64) -> bool {
 /// Number of the ACK, 3 ms apart, of a round with round-trip time `rtt_us` that ends slow start.
 fn ends_by_delay(base_us: u64, rtt_us: u64) -> Option<u64> {
     let (mut cc, mut w) = round(20, base_us, 0);
-    // The ACK that begins the round above has taken the base into it: a round of its own for the rise.
+    // The ACK that began the round above put the base delay into it, so the rise gets a separate round.
     w.snd_una = 1_001;
     w.snd_nxt = 2_000;
     (1..30).find(|&n| ack(&mut cc, &mut w, base_us + n * 3_000, rtt_us))

@@ -1,7 +1,7 @@
 use super::*;
 use goodqueue::Span;
 
-/// A round trip of `rtt` us; whether the window is to be reduced.
+/// A round trip of `rtt` us; whether the window must be reduced.
 fn round(cc: &mut Cc, w: &mut Window, rtt: u64) -> bool {
     w.snd_nxt += 10;
     let mut backs_off = false;
@@ -82,8 +82,7 @@ fn a_loss_returns_to_the_shadow_window() {
     assert!(w.snd_cwnd >= 48 && w.snd_cwnd <= window, "half of 100, not a quarter: {}", w.snd_cwnd);
 }
 
-/// Section 3.2: five backoffs after which the delay did not fall are of no use, and it stops. A fall is an
-/// effect.
+/// Section 3.2: after five backoffs without a fall of the delay, it stops. A fall counts as an effect.
 #[test]
 fn it_stops_backing_off_where_that_is_of_no_use() {
     let (mut w, mut cc) = in_avoidance(1);

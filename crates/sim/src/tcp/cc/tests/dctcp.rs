@@ -12,7 +12,7 @@ fn scalable(kind: CcKind, snd_cwnd: u32, rtt_ms: u64) -> (Cc, Window) {
 
 /// A round trip at the end of which `marked` of `acked` segments are known to have had CE.
 fn round(cc: &mut Cc, w: &mut Window, now: Nanos, acked: u32, marked: u32) {
-    // Behind the end of the previous round (RFC 8257 section 3.3, WindowEnd).
+    // Beyond the end of the previous round (RFC 8257 section 3.3, WindowEnd).
     w.snd_una = w.snd_nxt + 1;
     w.snd_nxt = w.snd_una + u64::from(acked);
     let rs = RateSample { acked_sacked: acked, delivered_ce: marked, ..RateSample::default() };

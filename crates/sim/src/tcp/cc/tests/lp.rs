@@ -51,7 +51,7 @@ fn a_sign_halves_the_window_and_growth_waits_for_three_round_trips() {
     assert_eq!(w.snd_cwnd, 52, "as Reno: 118 segments acknowledged at a window of 50");
 }
 
-/// Within the round trip of a sign there is no other. Within three, one segment is left.
+/// Within one round trip of a sign there is no other. A sign within three leaves one segment.
 #[test]
 fn a_second_sign_leaves_one_segment() {
     let (mut w, mut cc, now) = after_a_loss();
@@ -63,7 +63,7 @@ fn a_second_sign_leaves_one_segment() {
     assert_eq!((lowered, w.snd_cwnd), (Some(at + 40), 1));
 }
 
-/// An ACK of the only segment was held back. Its delay is none of the path.
+/// An ACK of the only segment was held back. Its delay is not the path's.
 #[test]
 fn a_delayed_ack_is_no_sign() {
     let (mut w, mut cc, now) = after_a_loss();

@@ -11,7 +11,7 @@ mod westwood;
 use super::*;
 use goodqueue::Rate;
 
-/// An established connection in slow start that its window limits.
+/// An established connection in slow start, limited by its window.
 pub(super) fn established(snd_cwnd: u32) -> Window {
     Window {
         packets_out: snd_cwnd,

@@ -17,7 +17,7 @@ fn path(w: &Window) -> u64 {
     100_000 + u64::from(w.snd_cwnd.saturating_sub(100)) * 1_000
 }
 
-/// The paper's purpose (section 3.2): from below and from above the window comes to where 2 to 4 segments
+/// The paper's purpose (section 3.2): from below and from above the window converges to where 2 to 4 segments
 /// wait.
 #[test]
 fn two_to_four_segments_wait_on_a_path_of_its_own() {
@@ -40,7 +40,7 @@ fn two_to_four_segments_wait_on_a_path_of_its_own() {
 fn slow_start_ends_when_segments_wait() {
     let mut w = established(10);
     let mut cc = begun(CcKind::Vegas, &mut w);
-    // The fifth round trip, with 160 segments, is the first in which segments wait; the next one knows.
+    // The fifth round trip, with 160 segments, is the first in which segments wait; the next one reacts.
     let windows = (0..6).map(|_| {
         let rtt = path(&w);
         round(&mut cc, &mut w, rtt);
@@ -70,7 +70,7 @@ fn it_is_reno_while_it_cannot_judge() {
     assert!(w.snd_cwnd < 103, "{}", w.snd_cwnd);
 }
 
-/// After idle time the least round trip is forgotten: the path may be another one.
+/// After idle time the least round trip is forgotten: the path may have changed.
 #[test]
 fn idle_time_forgets_the_path() {
     let mut w = established(100);

@@ -1,6 +1,6 @@
-//! One sender with segments without end on a path of one line: a drop-tail buffer, a fixed delay and, if
-//! asked for, a token bucket before the line. Rate samples are as draft-cheng-iccrg-delivery-rate-estimation
-//! says. Nothing is reordered, so a segment is lost when a later one is acknowledged.
+//! One sender with endless data on a path of one line: a drop-tail buffer, a fixed delay and, optionally, a
+//! token bucket before the line. Rate samples are as draft-cheng-iccrg-delivery-rate-estimation says. Nothing
+//! is reordered, so a segment is lost when a later one is acknowledged.
 
 use crate::tcp::cc::bbr::Bbr;
 use crate::tcp::cc::tests::{begun, established};
