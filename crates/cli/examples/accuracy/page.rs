@@ -94,6 +94,14 @@ fn nearest(rows: &[Row], of: impl Fn(&Row) -> Option<f64>) -> [String; 4] {
     })
 }
 
+/// The 10th, 50th and 90th percentile of the errors of a tool's rises, ms.
+fn spread(rows: &[&Row], which: usize) -> Option<String> {
+    let mut errors: Vec<f64> = rows.iter().filter_map(|row| row.rise(which)).map(|(error, _)| error).collect();
+    errors.sort_by(f64::total_cmp);
+    let [low, middle, high] = [10, 50, 90].map(|percent| crate::truth::at(&errors, percent));
+    Some(format!("{:+.2}, {:+.2}, {:+.2}", low?, middle?, high?))
+}
+
 /// By how many ms the errors of other tools' rises are smaller than ours, where they are; sorted.
 fn lead(rows: &[Row]) -> Vec<f64> {
     let error = |row: &Row, which| row.rise(which).map(|(error, _)| error.abs());
@@ -172,6 +180,13 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
             "\nWhere irtt or fping has a smaller error in a rise than Goodqueue, it is smaller by {typical:.2} ms at the \
              median, and by {most:.2} ms at most."
         );
+    }
+    out += SPREAD;
+    for tool in TOOLS {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.tool == tool).collect();
+        if let (Some(median), Some(tail)) = (spread(&of, 0), spread(&of, 1)) {
+            let _ = writeln!(out, "| {tool} | {median} | {tail} |");
+        }
     }
     out += TABLE;
     for row in rows {
@@ -254,6 +269,15 @@ smallest error of all. Each tool is compared with the truth about its own probes
 
 | tool | nearest: goodput | rise, median | rise, 95th percentile |
 |---|---|---|---|
+";
+
+const SPREAD: &str = "
+Why Goodqueue is not the nearest on every load: its errors scatter least, but not around zero. @@CAUSE@@ The errors of
+irtt and fping scatter more widely, and on those loads one of them happens to be near zero. These are the 10th, 50th
+and 90th percentiles of the errors, in ms:
+
+| tool | rise, median | rise, 95th percentile |
+|---|---|---|
 ";
 
 const TABLE: &str = "

@@ -123,8 +123,7 @@ pub(crate) struct NewFlow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     path: Position,
-    /// The first link of the path. For data it is the device of the sender's host, which belongs to the
-    /// sender's queue.
+    /// The first link of the path. For data it is the device of the sender's host.
     link: u32,
     hash: u32,
     dsfield: u8,

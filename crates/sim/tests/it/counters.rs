@@ -141,7 +141,7 @@ proptest! {
     ) {
         let port = PortSpec::new(QUEUES[queue].parse().expect("a queue"), RATE);
         let mut scenario = scenario(port, false, seed, Some(buffers));
-        // All outputs are plain: those of the hosts are behind no switch.
+        // A switch needs plain outputs; the links of the hosts do not come after a switch.
         scenario.links[3].port = Some(PortSpec::new(QUEUES[queue].parse().expect("a queue"), RATE));
         hold(&scenario, step);
     }
