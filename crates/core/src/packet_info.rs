@@ -5,9 +5,10 @@ use crate::{Ignore, Nanos, Observer};
 
 /// Answers a queue's questions about a packet beyond its descriptor ([`crate::Packet`]). Each method has a
 /// default for an owner that knows no more: `impl PacketInfo<P> for Owner {}` is enough for all queues but
-/// `cake` and `fq`.
+/// `cake`, `fq` and `wheel`.
 pub trait PacketInfo<P> {
-    /// The details of `packet` beyond its descriptor. `cake` asks for them once for each arrival.
+    /// The details of `packet` beyond its descriptor. `cake` asks for them once for each arrival. `dualpi2`
+    /// asks under `split-gso`, and `tbf` if the packet is longer than the bucket.
     fn details(&self, packet: &P) -> Details {
         let _ = packet;
         Details::default()
@@ -29,8 +30,8 @@ pub trait PacketInfo<P> {
         None
     }
 
-    /// What the sending host knows about `packet`. `fq` asks at each arrival, and again if that is not an
-    /// ordinary one.
+    /// What the sending host knows about `packet`. `wheel` asks at each arrival. So does `fq`, and again if
+    /// the arrival is not an ordinary one.
     fn origin(&self, packet: &P) -> Origin {
         let _ = packet;
         Origin::default()
@@ -66,7 +67,7 @@ impl<P, T: Observer<P> + PacketInfo<P>> Owner<P> for T {}
 
 impl<P> PacketInfo<P> for Ignore {}
 
-/// What the sending host knows about a packet, for `fq`. The default is that of a forwarded packet.
+/// What the sending host knows about a packet, for `fq` and `wheel`. The default is that of a forwarded packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The socket that sent it; `None` for a packet of another host, or of a listening socket.

@@ -75,8 +75,8 @@ pub struct Stats {
     pub drops: u64,
     /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
     pub marks: u64,
-    /// Linux `qstats.overlimits`: in shapers, dequeue attempts with a packet but without tokens; in `sfq`,
-    /// RED's drops and marks.
+    /// Linux `qstats.overlimits`: in shapers, dequeue attempts with a packet but without tokens; in `red`
+    /// and `sfq`, RED's drops and marks.
     pub overlimits: u64,
 }
 

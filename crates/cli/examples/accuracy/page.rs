@@ -96,7 +96,8 @@ fn nearest(rows: &[Row], of: impl Fn(&Row) -> Option<f64>) -> [String; 4] {
 
 /// The 10th, 50th and 90th percentile of the errors of a tool's rises, ms.
 fn spread(rows: &[&Row], which: usize) -> Option<String> {
-    let mut errors: Vec<f64> = rows.iter().filter_map(|row| row.rise(which)).map(|(error, _)| error).collect();
+    let mut errors: Vec<f64> =
+        rows.iter().filter_map(|row| row.rise(which)).map(|(error, _)| error).collect();
     errors.sort_by(f64::total_cmp);
     let [low, middle, high] = [10, 50, 90].map(|percent| crate::truth::at(&errors, percent));
     Some(format!("{:+.2}, {:+.2}, {:+.2}", low?, middle?, high?))
