@@ -417,7 +417,7 @@ fn radio_queue(
 
 impl RadioThread {
     /// How long after `now` the load of `test` starts: [`LEAD`] and the idle time after the start of the
-    /// radio, from which its rate schedules count, and not before everything can be ready.
+    /// radio, whose rate schedules begin at that time, but not before everything can be ready.
     pub(super) fn lead(&self, now: Nanos, test: &Test, least: Span) -> Span {
         (self.origin + LEAD + test.idle).since(now).max(least)
     }
