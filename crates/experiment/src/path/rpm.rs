@@ -43,8 +43,8 @@ impl RpmTest {
     /// names.
     ///
     /// # Errors
-    /// [`Error::Machine`] if there is no such server, [`Error::Usage`] if its certificate is not trusted; both
-    /// name the cure.
+    /// [`Error::Machine`] if there is no such server, [`Error::Usage`] if its certificate is not trusted.
+    /// Both name the cure.
     pub fn discover(
         url: &str,
         place: &Server,
