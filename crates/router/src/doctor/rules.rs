@@ -77,7 +77,7 @@ pub enum Step {
 }
 
 const FIFOS: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
-/// Drivers of virtual machines: the host empties their ring, and not a device.
+/// Drivers of virtual machines: the host, not a device, empties their ring.
 const VIRTUAL_DRIVERS: [&str; 6] = ["virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif", "ena"];
 /// `DEFAULT_TX_QUEUE_LEN`.
 const TX_QUEUE_LEN: u32 = 1000;
