@@ -1,4 +1,4 @@
-//! A user-defined congestion control in the tables beside `cubic`: additive increase, multiplicative
+//! A user-defined congestion control in the tables next to `cubic`: additive increase, multiplicative
 //! decrease.
 //!
 //! `cargo run --release -p goodqueue-experiment --example own_congestion_control_in_a_test`
@@ -10,7 +10,7 @@ use goodqueue_report::Record;
 use goodqueue_report::table::{self, Layout};
 use goodqueue_sim::tcp::cc::{CcKind, CongestionControl, Window, additive_increase, slow_start};
 
-/// `step` segments more each round trip; after a loss or a mark `keep` percent of the window.
+/// Adds `step` segments each round trip; keeps `keep` percent of the window after a loss or a mark.
 #[derive(Clone, Debug)]
 struct Aimd {
     step: u32,
@@ -30,7 +30,8 @@ impl CongestionControl for Aimd {
     }
 }
 
-/// What the example runs: two uploads side by side, one of CUBIC and one of its own, over three queues.
+/// Runs the example: two uploads side by side, one with CUBIC and one with the user-defined control, over
+/// three queues.
 pub(crate) fn run(length: &str) -> Result<Record, Error> {
     let request =
         Request { test: "tcp_nup".into(), flows: Some(2), length: length.into(), ..Request::default() };

@@ -1,5 +1,5 @@
-//! A user-defined queue, two methods, in the table and in the page beside `fq_codel`: a FIFO that drops what
-//! is too old.
+//! A user-defined queue with two methods, in the table and on the page next to `fq_codel`: a FIFO that drops
+//! packets that are too old.
 //!
 //! `cargo run --release -p goodqueue-experiment --example own_queue_in_a_test` writes `own-queue.html`.
 
@@ -36,7 +36,7 @@ impl OwnQueue for Patience {
     }
 }
 
-/// What the example runs: the test `rrul` over `fq_codel`, then over the own queue.
+/// Runs the example: the test `rrul` over `fq_codel`, then over the user-defined queue.
 pub(crate) fn run(length: &str) -> Result<Record, Error> {
     let request = Request { queue: Some("fq_codel".into()), length: length.into(), ..Request::default() };
     let mut experiment = Experiment::of(&request)?;

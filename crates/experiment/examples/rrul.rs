@@ -6,7 +6,7 @@ use goodqueue_experiment::{Error, Experiment, Request};
 use goodqueue_report::Record;
 use goodqueue_report::table::{self, Layout};
 
-/// What the example runs.
+/// Runs the example.
 pub(crate) fn run(length: &str) -> Result<Record, Error> {
     let request = Request {
         queue: Some("pfifo:1000,fq_codel,cake".into()),

@@ -1,11 +1,11 @@
 //! Files of arrivals: when flows come and, if the file says so, how many bytes each has.
 //!
 //! * A table: a line for each flow with the time in seconds and, after a comma, its bytes. A first line
-//!   without numbers is a heading; empty lines and what follows `#` do not count.
+//!   without numbers is a heading; empty lines and text after `#` are ignored.
 //! * A Mahimahi trace (name `*.trace`): a line for each flow with the time in whole milliseconds.
 //! * A capture (pcap): each direction of a conversation over TCP or UDP that carries payload is a flow. It
-//!   comes with its first packet and has the payload of all its packets. Times count from the first packet of
-//!   the capture.
+//!   starts with its first packet and has the payload of all its packets. Times count from the first packet
+//!   of the capture.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use goodqueue::Span;
 /// Most flows of a file.
 const MOST: usize = 100_000;
 
-/// A flow that comes.
+/// The arrival of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
     /// When, from the beginning of the file's time.
@@ -23,8 +23,8 @@ pub struct Arrival {
     pub bytes: Option<u64>,
 }
 
-/// Reads the content of a file called `name`. The arrivals are in the order of time. All have a size or none
-/// has.
+/// Reads the content of a file called `name`. The arrivals are in order of time. Either all have a size or
+/// none has.
 ///
 /// # Errors
 /// The line or packet that is wrong, why, and what would be right.
@@ -108,12 +108,12 @@ fn of_table_line(line: &str) -> Result<Arrival, String> {
 #[derive(Clone, Copy, Debug)]
 struct Order {
     is_big: bool,
-    /// Of the second part of a time: 1000 ns or 1 ns.
+    /// The unit of the second part of a time: 1000 ns or 1 ns.
     unit_ns: u64,
 }
 
 impl Order {
-    /// From the magic number (draft-ietf-opsawg-pcap, section 4); `None` if it is no capture.
+    /// From the magic number (draft-ietf-opsawg-pcap, section 4); `None` if it is not a capture.
     fn of(content: &[u8]) -> Option<Order> {
         let (is_big, unit_ns) = match content.first_chunk::<4>()? {
             [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000),
@@ -139,7 +139,7 @@ const LONGEST_PACKET: u32 = 262_144;
 
 fn of_capture(content: &[u8], order: Order) -> Result<Vec<Arrival>, String> {
     let link = order.u32(content, 20).ok_or("a capture that ends in its header")? & 0x0fff_ffff;
-    // Bytes in front of the IP header, and how to find which protocol it is (tcpdump.org/linktypes.html).
+    // Bytes in front of the IP header, and how to find the protocol (tcpdump.org/linktypes.html).
     let ip_at = |packet: &[u8]| match link {
         0 => Some(4),
         1 => ethernet(packet, 12),
@@ -193,8 +193,8 @@ fn of_capture(content: &[u8], order: Order) -> Result<Vec<Arrival>, String> {
     Ok(arrivals)
 }
 
-/// Where the IP header begins behind an `EtherType` at `at`; `None` if none does. VLAN tags (IEEE 802.1Q) lie
-/// between.
+/// Where the IP header begins after an `EtherType` at `at`, past VLAN tags (IEEE 802.1Q); `None` if there is
+/// none.
 fn ethernet(packet: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match packet.get(at..)?.first_chunk::<2>()? {
@@ -212,8 +212,8 @@ type Ends = ([u8; 32], u8, [u8; 4]);
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The direction that a packet belongs to, and its bytes of payload as its headers say, however much of it
-/// the capture has. `None` if it is none of TCP or UDP, and of fragments but the first.
+/// The direction that a packet belongs to, and its payload bytes according to its headers, however much of it
+/// the capture has. `None` if it is not TCP or UDP, and for all fragments but the first.
 fn payload(packet: &[u8]) -> Option<(Ends, u64)> {
     let mut addresses = [0; 32];
     let u16_at = |bytes: &[u8], at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk::<2>()?));

@@ -13,7 +13,7 @@ fn arrival(ms: u64, bytes: impl Into<Option<u64>>) -> Arrival {
 fn capture(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
     for (ms, frame) in packets {
-        // As most captures, it keeps the headers alone.
+        // Like most captures, it keeps only the headers.
         let kept = frame.len().min(66);
         let words = [7 + ms / 1000, ms % 1000 * 1000, kept as u64, frame.len() as u64];
         words.iter().for_each(|&word| file.extend((word as u32).to_le_bytes()));
@@ -66,7 +66,7 @@ fn each_direction_with_payload_of_a_capture_is_a_flow() {
     ];
     let expected = vec![arrival(10, 123), arrival(20, 2896), arrival(25, 50)];
     assert_eq!(read("x.pcap", &capture(&packets)), Ok(expected.clone()));
-    // The same with the numbers the other way round.
+    // The same with the other byte order.
     let mut other = capture(&packets);
     other[..4].reverse();
     other[20..24].reverse();
@@ -112,7 +112,7 @@ fn wrong_files_are_explained_with_their_line_or_packet() {
 }
 
 proptest! {
-    /// Whatever a file has, it is read or refused; captures too, with any bytes changed.
+    /// Any file is either read or refused, including captures with any bytes changed.
     #[test]
     fn any_file_is_read_or_refused(
         content in prop::collection::vec(any::<u8>(), 0..200),

@@ -13,7 +13,7 @@ use crate::text::link_file::{self, Flags};
 use crate::text::{View, changes, of_plan};
 use crate::{Arm, Error, Experiment, Monitor, Plan, Request, record};
 
-/// A request that was made sense of.
+/// An interpreted request.
 #[derive(Debug)]
 pub struct Asked {
     arm: Arm,
@@ -27,14 +27,14 @@ pub struct Asked {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Shown<'a> {
-    /// A plan of flags.
+    /// A plan from flags.
     Plan(&'a Plan),
-    /// An experiment of a file.
+    /// An experiment from a file.
     Experiment(Box<View>),
 }
 
 impl Asked {
-    /// Makes sense of `request`, and reads the files that it names. `given`: the flags that were typed, by
+    /// Interprets `request`, and reads the files that it names. `given`: the flags that the user typed, by
     /// their long names. With an experiment file they change its keys.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Asked {
         asked.checked()
     }
 
-    /// Whether its arm can run it.
+    /// Checks that its arm can run it.
     fn checked(self) -> Result<Asked, Error> {
         #[cfg(all(feature = "live", target_os = "linux"))]
         if let (Arm::Live, Some(experiment)) = (self.arm, &self.experiment) {
@@ -71,8 +71,8 @@ impl Asked {
         Asked::of_text(request, given, &text)
     }
 
-    /// [`Asked::of`] an experiment file, with its text at hand. `request.test` is what errors call the file,
-    /// and files that it names are looked for in its folder.
+    /// [`Asked::of`] for the text of an experiment file. Errors call the file `request.test`, and files that
+    /// it names are searched in its folder.
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, or the place in the text, and the cure.
@@ -122,7 +122,7 @@ impl Asked {
         }
     }
 
-    /// How often each side is run.
+    /// How many times each side is run.
     #[must_use]
     pub fn repetitions(&self) -> usize {
         self.experiment.as_ref().map_or(1, |experiment| experiment.seeds.len())
@@ -138,13 +138,13 @@ impl Asked {
         }
     }
 
-    /// Where the file says that the results go.
+    /// The place for the results, if the file names one.
     #[must_use]
     pub fn output(&self) -> Option<&Path> {
         self.experiment.as_ref()?.output.as_deref()
     }
 
-    /// All of it, resolved, for people and scripts to read.
+    /// All of it, resolved, for people and scripts.
     #[must_use]
     pub fn shown(&self) -> Shown<'_> {
         match (&self.source, &self.experiment) {
@@ -155,12 +155,12 @@ impl Asked {
         }
     }
 
-    /// The record before anything has run: `own`, and what is known.
+    /// The record before anything has run: `own`, and everything already known.
     #[must_use]
     pub fn head(&self, own: Record) -> Record {
         let mut head = match (&self.experiment, &self.source) {
             (None, Source::Plan(plan)) => record::of_plan(plan, &self.test, own),
-            // The test of flags is no title.
+            // A test from flags has no title.
             (Some(experiment), Source::Plan(_)) => {
                 Record { title: own.title.clone(), ..experiment.head(own) }
             }
@@ -175,7 +175,7 @@ impl Asked {
         head
     }
 
-    /// Runs it. However it ends, `record` has what was measured, and `traces` has the traced flows.
+    /// Runs it. However it ends, `record` contains what was measured, and `traces` the traced flows.
     ///
     /// # Errors
     /// The first reason to stop; [`Error::LimitFailed`] if two runs of a determinism check differ.
@@ -200,7 +200,7 @@ impl Asked {
     }
 }
 
-/// Why `--live` is wrong here.
+/// The reason why `--live` is wrong here.
 fn no_live_arm() -> Error {
     Error::Usage(
         "--live: this build has no live arm, which needs Linux; the simulated arm runs the same test".into(),
@@ -208,7 +208,7 @@ fn no_live_arm() -> Error {
 }
 
 impl Experiment {
-    /// The simulated experiment that `request` asks for in flags.
+    /// The simulated experiment that the flags of `request` describe.
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, the value and the cure.
@@ -220,7 +220,7 @@ impl Experiment {
     /// record.
     ///
     /// # Errors
-    /// [`Error::Usage`] if a scenario makes no sense.
+    /// [`Error::Usage`] if a scenario is not valid.
     pub fn run(&self) -> Result<Record, Error> {
         let mut record = self.head(Record::default());
         let options = simulate::Options { repetitions: self.seeds.len(), ..simulate::Options::default() };
@@ -228,7 +228,7 @@ impl Experiment {
         Ok(record)
     }
 
-    /// All of it in words and tc's units.
+    /// All of it as text, in tc's units.
     #[must_use]
     pub fn view(&self) -> View {
         View::of(self)

@@ -11,7 +11,7 @@ use crate::own_cc::{self, CcText};
 const LENGTH: Span = Span::from_secs(20);
 /// Time between two looks at the window.
 const LOOK: Span = Span::from_millis(100);
-/// The part of the line that a flow alone has to reach, in percent.
+/// The part of the line that a single flow must reach, in percent.
 const LEAST_PERCENT: u64 = 10;
 /// The largest window that is not absurd, segments.
 const MOST_WINDOW: u32 = 1_000_000;
@@ -19,7 +19,7 @@ const MOST_WINDOW: u32 = 1_000_000;
 /// A line that a congestion control is checked on.
 #[derive(Clone, Copy, Debug)]
 pub struct CcCase {
-    /// What is special about it.
+    /// Its special property.
     pub about: &'static str,
     /// Its rate.
     pub rate: Rate,
@@ -27,7 +27,7 @@ pub struct CcCase {
     pub rtt: Span,
     /// Its queue.
     pub queue: &'static str,
-    /// Whether TCP speaks ECN.
+    /// Whether TCP uses ECN.
     pub ecn: bool,
 }
 
@@ -47,7 +47,7 @@ impl CcCase {
     ];
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct CcOutcome {
     /// The case.
@@ -56,15 +56,15 @@ pub struct CcOutcome {
     pub goodput_bps: u64,
     /// Median time in the queue.
     pub queueing: Span,
-    /// What it did that no congestion control may.
+    /// A rule for congestion controls that it violated.
     pub violation: Option<String>,
 }
 
 /// Checks a congestion control, a name or the path of a library, alone on each line of [`CcCase::ALL`]:
 ///
 /// * it does not give up, and keeps its window between 1 and a million segments;
-/// * it uses a tenth of the line at least;
-/// * the same flow again does the same.
+/// * it uses at least a tenth of the line;
+/// * the same flow behaves the same again.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such congestion control.
@@ -79,11 +79,11 @@ pub fn check_cc(words: &str) -> Result<Vec<CcOutcome>, Error> {
     check_own_cc(cc, &mut || own_cc::fault([cc].into_iter()))
 }
 
-/// [`check_cc`] of one of a program's own. `fault`: why it has given up, if it has; it is asked ten times a
-/// second of simulated time.
+/// [`check_cc`] for a program's own congestion control. `fault`: why it has given up, if it has; called ten
+/// times per second of simulated time.
 ///
 /// # Errors
-/// As of [`check_cc`].
+/// As for [`check_cc`].
 pub fn check_own_cc(cc: CcKind, fault: &mut dyn FnMut() -> Option<String>) -> Result<Vec<CcOutcome>, Error> {
     CcCase::ALL.into_iter().map(|case| outcome(case, cc, fault)).collect()
 }

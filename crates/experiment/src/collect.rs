@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Latest;
 
-/// One row of a flow's series while it is collected: receiver and sender report apart.
+/// One row of a flow's series while it is collected: receiver and sender report separately.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowRow {
     rx_bytes: u64,
@@ -37,7 +37,7 @@ struct Echo {
     fate: Fate,
 }
 
-/// What became of a stream's probes, in columns by rising number: a day has millions of them.
+/// The fates of a stream's probes, in columns by ascending number: a day has millions of them.
 #[derive(Clone, Debug, Default)]
 struct Echoes {
     seq: Vec<u32>,
@@ -70,14 +70,14 @@ pub(crate) struct Collector {
     step_ns: i64,
     upward: Vec<bool>,
     flows: Vec<BTreeMap<i64, FlowRow>>,
-    /// Of probes, then of calls.
+    /// Those of probes, then those of calls.
     echoes: Vec<Echoes>,
-    /// Probes that were under way at the end: number, sequence number, how long.
+    /// Probes that were under way at the end: number, sequence number, time under way.
     under_way: Vec<(u32, u32, i64)>,
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
-    /// Least one-way delays of each probe, up and down.
+    /// Smallest one-way delays of each probe, up and down.
     least: Vec<[i64; 2]>,
 }
 
@@ -94,18 +94,18 @@ pub(crate) struct QueueMoment {
     pub sent_bytes: u64,
     /// Packets put on the line.
     pub sent_packets: u64,
-    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
+    /// Packets that the queue dropped, for any reason; random loss on the line is not included.
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
     /// Time in which the line, or the shaper in front of it, was at work, ns.
     #[serde(default)]
     pub busy_ns: u64,
-    /// Times that the line began to send after it had been idle.
+    /// How many times the line began to send after it had been idle.
     pub busy_periods: u64,
 }
 
-/// One direction's queue when all is over.
+/// One direction's queue at the end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueueEnd {
     /// Drops by reason.
@@ -116,7 +116,7 @@ pub(crate) struct QueueEnd {
     pub counters: BTreeMap<String, u64>,
 }
 
-/// What an arm has counted of one direction, for [`QueueEnd`].
+/// An arm's counts for one direction, for [`QueueEnd`].
 pub(crate) struct Tally {
     /// Drops by place of the reason in [`Reason::ALL`].
     pub drops: [u64; Reason::ALL.len()],
@@ -146,14 +146,14 @@ impl From<Tally> for QueueEnd {
     }
 }
 
-/// Every parameter of the queue, given or by default, in words.
+/// Every parameter of the queue, given or by default, as text.
 pub(crate) fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
     let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter));
     spec.info().parameters.iter().map(words).collect()
 }
 
 impl Collector {
-    /// For a run of `test` through `queue` (in its canonical words).
+    /// A collector for a run of `test` through `queue` (in its canonical form).
     pub(crate) fn new(queue: &str, test: &Test) -> Collector {
         let mut run = Run { queue: queue.to_owned(), ..Run::default() };
         let flows = test.flows.len() + test.udp.len();
@@ -182,14 +182,14 @@ impl Collector {
         self.latest
     }
 
-    /// Records that it is `t_ns`, without a sample of a queue.
+    /// Records that the time is `t_ns`, without a sample of a queue.
     #[cfg(feature = "live")]
     pub(crate) fn pass(&mut self, t_ns: i64) {
         self.latest.t_ns = t_ns;
     }
 
-    /// Takes out of the one-way delays of each stream what its server's clock is ahead of the client's at
-    /// each time.
+    /// Removes from the one-way delays of each stream the time by which its server's clock is ahead of the
+    /// client's.
     #[cfg(feature = "live")]
     pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(usize, i64) -> i64) {
         for (stream, Echoes { sent, up, down, .. }) in self.echoes.iter_mut().enumerate() {
@@ -318,7 +318,7 @@ impl Collector {
         }
     }
 
-    /// What came of a video call or a game.
+    /// A sample of a video call or a game.
     fn talk(&mut self, sample: &Sample) {
         match *sample {
             Sample::Shown { talk, way, number, t, took, height } => {
@@ -378,12 +378,13 @@ impl Collector {
         }
     }
 
-    /// Every queue that the test's packets passed.
+    /// Records every queue that the test's packets passed.
     pub(crate) fn path(&mut self, path: Vec<PathQueue>) {
         self.run.path = path;
     }
 
-    /// The end: whether the test ran to its planned one, and why the result is not valid, if it is not.
+    /// Records the end: whether the test ran to its planned end, and why the result is not valid, if it is
+    /// not.
     pub(crate) fn finished(&mut self, complete: bool, invalid: Vec<String>, up: QueueEnd, down: QueueEnd) {
         self.run.complete = complete;
         self.run.validity.valid = invalid.is_empty();
@@ -392,7 +393,7 @@ impl Collector {
         end(&mut self.run.down, down);
     }
 
-    /// What was measured of the run.
+    /// The measurements of the run.
     pub(crate) fn into_run(mut self) -> Run {
         for (series, rows) in self.run.flows.iter_mut().zip(self.flows) {
             let (mut retransmits, mut marked) = (0, 0);

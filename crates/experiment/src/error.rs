@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why something was not done, or not wholly. [`Error::code`] is the exit code of a command.
+/// Why something was not done, or not completely. [`Error::code`] is the exit code of a command.
 #[derive(Debug)]
 pub enum Error {
     /// Done, but a stated limit failed.

@@ -18,7 +18,7 @@ use crate::traffic::{MOST_FLOWS, Traffic};
 pub struct Experiment {
     /// One line about it.
     pub about: String,
-    /// The test; its flows and probes have the numbers of those of every scenario.
+    /// The test; its flows and probes have the same numbers in every scenario.
     pub test: Test,
     /// The seeds; each variant is run with each.
     pub seeds: Vec<u64>,
@@ -26,7 +26,7 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// Where the results go.
     pub output: Option<PathBuf>,
-    /// What to read before trusting the result.
+    /// What the user must know before trusting the result.
     pub warnings: Vec<String>,
     /// Its published figures.
     pub reproduction: Option<Reproduction>,
@@ -39,7 +39,7 @@ pub struct Variant {
     pub label: String,
     /// One line about it, for pictures; may be empty.
     pub about: String,
-    /// All of it but the seed and what it decides.
+    /// All of it except the seed and what the seed decides.
     pub scenario: Scenario,
     /// The directed link towards the servers whose queue the reports show.
     pub up: usize,
@@ -47,10 +47,10 @@ pub struct Variant {
     pub down: usize,
     /// Base round-trip time to each server host: propagation, no serialization.
     pub rtt: Vec<Span>,
-    /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
-    /// chance; zero: not at all.
+    /// The largest random delay with which flows, sources, browsers, players, video calls and games begin;
+    /// zero: no delay.
     pub start_jitter: Span,
-    /// User-defined traffic. Its flows are none of the scenario: they follow from the seed
+    /// User-defined traffic. Its flows are not in the scenario: they follow from the seed
     /// ([`Variant::with_seed`]).
     pub traffic: Vec<Traffic>,
     /// The view of each directed link.
@@ -64,19 +64,19 @@ pub struct Variant {
 pub(crate) struct Note {
     /// `client to modem`.
     pub(crate) name: String,
-    /// The line in words; empty if there is none.
+    /// The line as text; empty if there is none.
     pub(crate) line: String,
-    /// The queue in words, where the scenario's link has none: on the air.
+    /// The queue as text, if the scenario's link has none: on the air.
     pub(crate) queue: String,
     /// Whether the queue under comparison is here.
     pub(crate) compared: bool,
-    /// The rate of the line, nominal; `None` if it has none.
+    /// The nominal rate of the line; `None` if it has none.
     pub(crate) rate: Option<Rate>,
 }
 
 impl Variant {
-    /// The scenario of one repetition, with the starts that the seed gives. The flows of its traffic follow
-    /// those of the test.
+    /// The scenario of one repetition, with the start times that follow from the seed. The flows of its
+    /// traffic follow those of the test.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> Scenario {
         let mut scenario = Scenario { seed, ..self.scenario.clone() };
@@ -100,7 +100,7 @@ impl Variant {
         self.traffic_flows(seed).unwrap_or_default().into_iter().zip(&self.traffic).map(of).collect()
     }
 
-    /// The flows of each traffic; `None` if there may be more of them than a run can have.
+    /// The flows of each traffic; `None` if there may be more than a run can have.
     pub(crate) fn traffic_flows(&self, seed: u64) -> Option<Vec<Vec<Flow>>> {
         let mut count = 0;
         let own = self.scenario.flows.len();
@@ -118,8 +118,8 @@ impl Variant {
     /// goes in front of the two bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
     /// # Errors
-    /// [`Error::Usage`] if no such place takes a queue: a radio and the common memory of a switch have
-    /// queues of their own.
+    /// [`Error::Usage`] if no such place takes a queue: a radio and the common memory of a switch have their
+    /// own queues.
     ///
     /// ```
     /// use goodqueue_experiment::{Experiment, Request};

@@ -1,13 +1,13 @@
-//! Whether a queue fits its line, and how many packets it has room for.
+//! Checks whether a queue fits its line, and how many packets it has room for.
 
 use goodqueue::spec::{BuildError, MAX_PACKETS};
 use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};
 use goodqueue_sim::{Discipline, PortSpec};
 
 /// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's
-/// words.
+/// text.
 pub(crate) fn unfit(queue: &Discipline, rate: Rate) -> Option<String> {
-    // A tree has been checked, and nothing is known of a user-defined one.
+    // A tree has been checked already, and nothing is known about a user-defined queue.
     let Discipline::Queue(spec) = queue else { return None };
     let why = match spec.places(Link::ethernet(rate)) {
         Err(BuildError::NoRoom { bytes, mtu, .. }) => {
@@ -24,16 +24,16 @@ pub(crate) fn unfit(queue: &Discipline, rate: Rate) -> Option<String> {
     Some(format!("{spec} at {rate}: {why}"))
 }
 
-/// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
+/// Packets that the queues and rings of a port have room for; a limit in bytes counts in small packets.
 pub(crate) fn room(port: &PortSpec) -> u64 {
     let places = match &port.queue {
         Discipline::Queue(spec) => {
             let link = Link { rate: port.rate, mtu: port.frame };
             let places = spec.places(link).unwrap_or(0).min(MAX_PACKETS);
             let properties = spec.params().properties();
-            // Each flow keeps a place of its own.
+            // Each flow keeps one place.
             let places = places.saturating_add(properties.all_flows());
-            // With lanes, each has one of the instances.
+            // With lanes, each lane has one of the instances.
             if port.lanes > 1 { places / u64::from(properties.instances()) } else { places }
         }
         Discipline::Classes(tree) => room_of_tree(tree),

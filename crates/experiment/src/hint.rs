@@ -1,4 +1,4 @@
-//! The nearest right word for a wrong one.
+//! The nearest valid word for a wrong one.
 
 /// `; did you mean fq_codel?`, or nothing if no candidate is near.
 #[must_use]

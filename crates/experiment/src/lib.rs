@@ -36,14 +36,14 @@
 //! # Where to look
 //! * [`Request`]: the options of the command `goodqueue run`, in the words and units of `tc`.
 //! * [`Experiment`]: a request or a file ([`Experiment::read`]) with every number filled in. Its variants are
-//!   plain data:
-//!   [`Variant::with_queue`] and [`Experiment::set_cc`] put in queues and congestion controls of your own.
+//!   plain data: [`Variant::with_queue`] and [`Experiment::set_cc`] add your own queues and congestion
+//!   controls.
 //! * [`Experiment::run`] returns a `goodqueue_report::Record`: samples, from which that crate makes
 //!   statistics, tables, charts, the HTML page and files. [`simulate::run`] does the same under your control:
 //!   threads, traces, progress.
 //! * [`Sweep`]: an experiment file with axes, along which its keys vary.
 //! * [`figure`]: the figures that published claims refer to, by name.
-//! * The crate's `examples/`: each in a few lines.
+//! * The crate's `examples/`: one for each, in a few lines.
 #![forbid(unsafe_code)]
 
 pub mod arrivals;

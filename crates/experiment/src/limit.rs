@@ -13,7 +13,7 @@ pub struct Limit {
     /// As typed.
     text: String,
     figure: &'static Figure,
-    /// Whether it is crossed by more, or by less.
+    /// Whether a higher value crosses it; otherwise a lower one does.
     is_above: bool,
     bound: Bound,
 }
@@ -21,11 +21,11 @@ pub struct Limit {
 /// The value with which the figure is compared, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
-    /// That many times the first record's.
+    /// This multiple of the first record's value.
     Ratio(f64),
     /// A value.
     Value(f64),
-    /// The first record's plus this.
+    /// The first record's value plus this.
     Change(f64),
 }
 
@@ -98,13 +98,13 @@ impl Limit {
         self.figure
     }
 
-    /// Whether its bound is a value, which needs no other run.
+    /// Whether its bound is an absolute value, which needs no other run.
     #[must_use]
     pub fn is_absolute(&self) -> bool {
         matches!(self.bound, Bound::Value(_))
     }
 
-    /// Whether it is kept by the second figures of `rows`; its bound may depend on the first.
+    /// Compares the second figures of `rows` with it; its bound may depend on the first.
     #[must_use]
     pub fn outcome(&self, rows: &[Row]) -> Outcome {
         let row = rows.iter().find(|row| row.figure == self.figure.name);

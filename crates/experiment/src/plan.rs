@@ -26,24 +26,24 @@ pub(crate) use values::bytes_per_second;
 pub use values::read_rate;
 use values::{positive, span};
 
-/// One comparison: a test over a link, once for each queue.
+/// One comparison: a test over a link, run once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What runs it.
+    /// The arm that runs it.
     pub arm: Arm,
     /// The test and its parameters.
     pub test: TestOrder,
     /// The link.
     pub link: LinkOrder,
-    /// The queues in their canonical words.
+    /// The queues in their canonical form.
     pub queues: Vec<String>,
-    /// Those that are the calling program's own, by name: the text of which its child makes one
+    /// The calling program's own queues, by name: the text from which its child makes the queue
     /// (`live::Own`).
     #[serde(skip)]
     pub own: BTreeMap<String, String>,
     /// Roots of every random stream, one for each repetition.
     pub seeds: Vec<u64>,
-    /// How much later than planned flows, browsers, players, video calls and games begin at most; live ones
+    /// The largest random delay with which flows, browsers, players, video calls and games begin; live ones
     /// have their own delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter_ns: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// Which test, with which parameters. All times in nanoseconds.
+/// The test and its parameters. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestOrder {
     /// Name as typed.
@@ -66,20 +66,20 @@ pub struct TestOrder {
     pub step_ns: u64,
     /// Time between two probes.
     pub probe_interval_ns: u64,
-    /// Number of flows, where the test leaves it open.
+    /// Number of flows, if the test leaves it open.
     pub flows: Option<u32>,
-    /// Congestion control, where the test leaves it open.
+    /// Congestion control, if the test leaves it open.
     pub cc: Option<String>,
-    /// DSCPs of the flows, where the test leaves them open.
+    /// DSCPs of the flows, if the test leaves them open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
-    /// Transport of the flows, where it is not TCP.
+    /// Transport of the flows, if it is not TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
     /// Largest pacing rate of each TCP flow, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_bps: Option<u64>,
-    /// Rate of UDP flows, where the test leaves it open, bit/s.
+    /// Rate of UDP flows, if the test leaves it open, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_bps: Option<u64>,
     /// UDP payload of their datagrams, bytes.
@@ -90,7 +90,7 @@ pub struct TestOrder {
 }
 
 impl Plan {
-    /// Makes sense of what was typed.
+    /// Interprets the user's input.
     ///
     /// # Errors
     /// [`Error::Usage`] naming the flag, the value and the cure.
@@ -115,7 +115,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether the live arm, which has one line with one queue, can run it.
+    /// Checks that the live arm, which has one line with one queue, can run it.
     fn check_live(&self) -> Result<(), Error> {
         let refuse = |flag: &str, why: &str| Err(Error::Usage(format!("{flag} with --live: {why}")));
         let LinkOrder { line, buffer, shape_up, shape_down, .. } = &self.link;
@@ -152,7 +152,7 @@ impl Plan {
         }
     }
 
-    /// The most by which starts are later than planned; zero in live runs.
+    /// The largest random delay of starts; zero in live runs.
     pub(crate) fn start_jitter(&self) -> Span {
         Span(self.start_jitter_ns.unwrap_or(0))
     }
@@ -204,7 +204,7 @@ impl TestOrder {
             udp_bandwidth: self.udp_bps.map(Rate),
             udp_pktsize: self.udp_pktsize,
             with: self.with.clone(),
-            // As many as the test wants; an arm that has fewer says so.
+            // As many as the test needs; an arm that has fewer says so.
             hosts: usize::MAX,
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {

@@ -16,7 +16,7 @@ use crate::simulate::Job;
 use crate::text::queue_text::QueueText;
 use crate::{Experiment, Traffic, Variant};
 
-/// The record of a plan before it has run, where it runs over the live arm's line.
+/// The record of a plan before it has run, if it runs over the live arm's line.
 pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
     Record {
         seed: plan.seeds.first().copied().unwrap_or(1),
@@ -41,7 +41,7 @@ pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
 }
 
 impl Experiment {
-    /// The record before anything has run: `own`, and what the experiment says.
+    /// The record before anything has run: `own`, and the contents of the experiment.
     #[must_use]
     pub fn head(&self, own: Record) -> Record {
         Record {
@@ -79,7 +79,7 @@ impl Experiment {
             .collect()
     }
 
-    /// Senders of UDP of the first variant, without the test's own, which are flows of the record.
+    /// UDP senders of the first variant, without those of the test, which are flows of the record.
     fn sources(&self) -> u32 {
         let all = self.variants.first().map_or(0, |variant| variant.scenario.sources.len());
         u32::try_from(all.saturating_sub(self.test.udp.len())).unwrap_or(u32::MAX)
@@ -99,7 +99,7 @@ impl Experiment {
         self.variants.first().map_or_else(Vec::new, |variant| variant.traffic.iter().map(plan).collect())
     }
 
-    /// Every variant with every seed, variant by variant. One of a test of responsiveness has two runs with
+    /// Every variant with every seed, variant by variant. In a responsiveness test each has two runs with
     /// each seed: downloads, and then uploads.
     #[must_use]
     pub fn jobs(&self) -> Vec<Job> {
@@ -129,17 +129,17 @@ impl Experiment {
     }
 }
 
-/// The loads of a test of responsiveness. Another has one, which needs no name.
+/// The loads of a responsiveness test. Any other test has one, which needs no name.
 pub(crate) fn loads(test: &Test) -> &'static [(&'static str, Direction)] {
     if test.rpm.is_some() { &LOADS } else { &[("", Direction::Up)] }
 }
 
-/// The run of a variant with this load: `fq_codel download`.
+/// The name of a variant's run with this load: `fq_codel download`.
 pub(crate) fn labelled(variant: &str, load: &str) -> String {
     format!("{variant} {load}").trim_end().to_owned()
 }
 
-/// The scenario whose test of responsiveness, if it has one, loads this direction.
+/// The scenario with its responsiveness test, if it has one, set to load this direction.
 fn loaded(mut scenario: Scenario, direction: Direction) -> Scenario {
     let seed = scenario.seed;
     scenario.rpm.iter_mut().for_each(|rpm| (rpm.config.direction, rpm.config.seed) = (direction, seed));
@@ -147,7 +147,7 @@ fn loaded(mut scenario: Scenario, direction: Direction) -> Scenario {
 }
 
 impl Variant {
-    /// The bottlenecks as the record has them.
+    /// The bottlenecks in the form of the record.
     fn link(&self) -> LinkPlan {
         let path = |link: usize, direction: Direction| PathPlan {
             bypassed: self.is_bypassed(link, direction),
@@ -166,7 +166,7 @@ impl Variant {
 
     /// Whether some flow of `direction` does not cross `link`.
     fn is_bypassed(&self, link: usize, direction: Direction) -> bool {
-        // The client opens, whoever sends.
+        // The client opens the connection, no matter which end sends.
         let opener = if direction == Direction::Up { Opener::Sender } else { Opener::Receiver };
         let mut flows = self.scenario.flows.iter().filter(|flow| flow.opener == opener);
         flows.any(|flow| route(&self.scenario, flow.from, flow.to).is_ok_and(|way| !way.contains(&link)))
@@ -184,7 +184,7 @@ fn path(link: &Link) -> PathPlan {
     }
 }
 
-/// The test as the record has it.
+/// The test in the form of the record.
 pub(crate) fn test_plan(test: &Test) -> TestPlan {
     let flows = test.flows.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),
@@ -254,7 +254,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
     }
 }
 
-/// A direction in the record's words.
+/// A direction in the record's type.
 pub(crate) fn direction(direction: Direction) -> goodqueue_report::Direction {
     match direction {
         Direction::Up => goodqueue_report::Direction::Up,

@@ -1,13 +1,12 @@
-//! Responsiveness in the record's words.
+//! Responsiveness in the form of the record.
 
 use goodqueue_probe::rpm::{Answer, Category, Outcome, Parts, Rank, Sample, Settings};
 use goodqueue_report::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
 
-/// Percentiles beside the trimmed mean.
+/// Percentiles in addition to the trimmed mean.
 const PERCENTILES: [u32; 4] = [50, 90, 95, 99];
 
-/// Why an outcome is not to be believed. A run that was stopped has not had its chance to send probes of both
-/// kinds.
+/// Why an outcome is not credible. A stopped run may not have had the time to send probes of both kinds.
 pub(crate) fn faults(outcome: &Outcome, is_complete: bool) -> Vec<String> {
     let mut faults = Vec::new();
     let all = outcome.failed + outcome.samples.len() as u64;
@@ -20,7 +19,7 @@ pub(crate) fn faults(outcome: &Outcome, is_complete: bool) -> Vec<String> {
     faults
 }
 
-/// What an outcome says. `tls`: the version, where it is known.
+/// The responsiveness of an outcome. `tls`: the version, if it is known.
 pub(crate) fn responsiveness(outcome: &Outcome, settings: &Settings, tls: Option<&str>) -> Responsiveness {
     let parts = outcome.parts;
     let idle = Parts::of(&outcome.idle, Rank::Percentile(50));
@@ -52,7 +51,7 @@ pub(crate) fn responsiveness(outcome: &Outcome, settings: &Settings, tls: Option
     }
 }
 
-/// A part's name, and its time of an answer.
+/// A part's name, and its time in an answer.
 type Part = (&'static str, fn(&Answer) -> Option<u64>);
 
 const PARTS: [Part; 4] = [
@@ -74,7 +73,7 @@ const PARTS: [Part; 4] = [
     }),
 ];
 
-/// `None` of a part that no probe has.
+/// `None` for a part that no probe has.
 fn part((name, of): &Part, outcome: &Outcome, settings: &Settings) -> Option<RpmPart> {
     let values =
         |samples: &[Sample]| -> Vec<u64> { samples.iter().filter_map(|one| of(&one.answer)).collect() };
@@ -92,7 +91,7 @@ fn part((name, of): &Part, outcome: &Outcome, settings: &Settings) -> Option<Rpm
     })
 }
 
-/// Bits a second of bytes a second.
+/// Bits per second from bytes per second.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn bits(bytes: f64) -> u64 {
     (bytes * 8.0).round() as u64

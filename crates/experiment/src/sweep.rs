@@ -9,15 +9,15 @@ use crate::limit::Limit;
 /// How the points of a sweep are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Each value of each axis with each of the others.
+    /// Each value of each axis with each value of the others.
     Grid,
-    /// Each point by itself, uniform along every axis.
+    /// Independent points, uniform along every axis.
     Random,
     /// A Latin hypercube: along every axis, one point in each of as many equal parts as there are points.
     Latin,
     /// Successive halving: a Latin hypercube, whose best points get more seeds, round by round.
     Halving,
-    /// Someone else chooses each point from the results of those before it.
+    /// The caller chooses each point from the results of the previous ones.
     Bayes,
 }
 
@@ -26,11 +26,11 @@ pub enum Design {
 pub struct Aim {
     /// A figure of [`goodqueue_report::compare::FIGURES`].
     pub figure: &'static str,
-    /// Whether the best has most of it, not least.
+    /// Whether the best point has the highest value; otherwise it has the lowest.
     pub is_most: bool,
 }
 
-/// What the values of an axis are.
+/// The quantity of an axis's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Times; numbers are nanoseconds.
@@ -50,7 +50,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// What it is, for messages.
+    /// Its name, for messages.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Quantity::Time => "a time",
@@ -62,9 +62,10 @@ impl Quantity {
         }
     }
 
-    /// A number of this quantity as an experiment file has it, without quotes, and the number that this is.
+    /// A number of this quantity as written in an experiment file, without quotes, and the number after
+    /// rounding.
     fn write(self, number: f64) -> (String, f64) {
-        // Four digits: what a person would write.
+        // Four digits, as a person would write it.
         let tidy = format!("{number:.3e}").parse::<f64>().unwrap_or(number);
         let whole = tidy.round().max(0.0) as u64;
         match self {
@@ -78,7 +79,7 @@ impl Quantity {
     }
 }
 
-/// A value that was written in the file.
+/// A value as written in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     /// As reports show it.
@@ -99,13 +100,13 @@ pub(crate) enum Levels {
 /// A key that varies.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What reports call it; the key, unless the file says otherwise.
+    /// Its name in reports; the key, unless the file says otherwise.
     pub name: String,
     /// The key, as in `--set`.
     pub key: String,
-    /// What its values are.
+    /// The quantity of its values.
     pub quantity: Quantity,
-    /// Where the file has it, for errors.
+    /// Its place in the file, for errors.
     pub(crate) place: String,
     pub(crate) levels: Levels,
     /// The text around the value.
@@ -119,14 +120,14 @@ pub struct Axis {
 pub struct AxisValue {
     /// For people, in tc's units: `20mbit`.
     pub words: String,
-    /// In nanoseconds, bit/s, bytes or percent; `None` of words.
+    /// In nanoseconds, bit/s, bytes or percent; `None` for words.
     pub number: Option<f64>,
     /// As TOML.
     pub(crate) literal: String,
 }
 
 impl Axis {
-    /// Number of its values in a grid; of a range without steps, `None`.
+    /// Number of its values in a grid; `None` for a range without steps.
     #[must_use]
     pub fn len(&self) -> Option<usize> {
         match &self.levels {
@@ -163,7 +164,7 @@ impl Axis {
         }
     }
 
-    /// The value at `share` of its length, 0 to 1: of a list the one whose equal part that is.
+    /// The value at `share` of its length, 0 to 1; a list is divided into equal parts, one for each value.
     #[must_use]
     pub fn at(&self, share: f64) -> AxisValue {
         match &self.levels {
@@ -196,7 +197,7 @@ impl Axis {
     }
 }
 
-/// A text with the name that errors call it and the folder of the files that it names.
+/// A text, its name in errors, and the folder of the files that it names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
     pub(crate) file: String,
@@ -219,17 +220,17 @@ pub(crate) struct Text {
 pub struct Sweep {
     /// How its points are chosen.
     pub design: Design,
-    /// The keys that vary; one at least.
+    /// The keys that vary; at least one.
     pub axes: Vec<Axis>,
-    /// Number of points; 0 of a grid.
+    /// Number of points; 0 for a grid.
     pub points: u64,
-    /// Root of what the design draws at random.
+    /// Root of the design's random draws.
     pub seed: u64,
     /// What makes a point the best one.
     pub aim: Aim,
     /// What the best point must keep.
     pub limits: Vec<Limit>,
-    /// Of halving: one in so many points goes on.
+    /// For halving: one in this many points continues.
     pub keep: u32,
     /// Number of fresh seeds with which the best point runs again.
     pub verify: u32,

@@ -1,4 +1,4 @@
-//! The user's own traffic in the network: which flows arrive with a given seed, and how fast each could be.
+//! User-defined traffic in the network: the flows that arrive with a given seed, and how fast each could be.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::arrivals::Arrival;
 /// Most flows of a run, of all traffic together.
 pub(crate) const MOST_FLOWS: usize = 100_000;
 
-/// A group of flows that come at random, or as a file says.
+/// A group of flows that come at random, or at times from a file.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// Its name in reports.
     pub name: String,
-    /// When flows come, in words.
+    /// When flows come, as text.
     pub arrivals: String,
-    /// The distribution of their sizes, in words.
+    /// The distribution of their sizes, as text.
     pub size: String,
     /// Who sends.
     pub direction: Direction,
     /// Server host, from 0.
     pub host: usize,
-    /// Each flow, but for its size and its start.
+    /// Each flow, without its size and its start.
     pub(crate) flow: Flow,
     pub(crate) come: Come,
-    /// `None`: the file of arrivals has them.
+    /// `None`: they are in the file of arrivals.
     pub(crate) sizes: Option<Distribution>,
     /// Flows come from this time of the simulation on, and before that.
     pub(crate) from: Span,
@@ -41,24 +41,24 @@ pub(crate) enum Come {
     Gaps(Distribution),
     /// At these times, from `from` on.
     Listed(Arc<[Arrival]>),
-    /// Each of so many users asks for the next when it has the last one. So many requests go over a
-    /// connection; then it opens another.
+    /// Each of `users` users requests the next flow when it has received the previous one. After `requests`
+    /// requests over a connection, it opens another.
     Users { users: u64, pace: Pace, requests: u64 },
 }
 
-/// When a user who has the last flow asks for the next one.
+/// When a user who has received a flow requests the next one.
 #[derive(Clone, Debug)]
 pub(crate) enum Pace {
     /// After a time to think.
     Think(Distribution),
-    /// So long after it has asked for the last one, or at once if that is over.
+    /// This long after the previous request, or at once if that time has passed.
     Every { every: Span, viewing: Option<Viewing> },
 }
 
 /// When the viewer of a video watches.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewing {
-    /// How long at a stretch. Whatever is due in that time is asked for, a chunk at least.
+    /// How long without a break. All chunks that are due in that time are requested, at least one.
     pub(crate) watch: Distribution,
     /// The break after that; `None`: the viewer leaves.
     pub(crate) away: Option<Distribution>,
@@ -71,13 +71,13 @@ impl Viewing {
     }
 }
 
-/// What a flow needs at the least.
+/// The minimum that a flow needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Least {
-    /// Delays of the links from the opening of the connection until the last byte is there, without the
-    /// bytes: handshake, then data.
+    /// Delays of the links from the opening of the connection until the last byte has arrived, without the
+    /// time of the bytes: handshake, then data.
     pub(crate) delay: Span,
-    /// The same over a connection that is kept: the request of a receiver, then data.
+    /// The same over a kept connection: the request of a receiver, then data.
     pub(crate) kept_delay: Span,
     /// The rate of the slowest line; `None`: no line has one.
     pub(crate) rate: Option<Rate>,
@@ -87,10 +87,10 @@ pub(crate) struct Least {
 }
 
 impl Least {
-    /// The delay of a handshake and of the data behind it, and that over a kept connection, from the delays
-    /// forth (the way of the data) and back. If the sender opens, SYN, SYN-ACK and data go forth, back and
+    /// The delay of a handshake and the data after it, and that over a kept connection, from the delays forth
+    /// (the direction of the data) and back. If the sender opens, SYN, SYN-ACK and data go forth, back and
     /// forth. If the receiver does, SYN, SYN-ACK, ACK and data go back, forth, back and forth. Over a kept
-    /// connection it is data alone, or a request and data.
+    /// connection it is only data, or a request and data.
     pub(crate) fn delays(opener: Opener, [forth, back]: [Span; 2]) -> [Span; 2] {
         match opener {
             Opener::Sender => [forth * 2 + back, forth],
@@ -98,21 +98,21 @@ impl Least {
         }
     }
 
-    /// Bytes of the frames that carry so much payload.
+    /// Bytes of the frames that carry this much payload.
     fn on_the_line(&self, bytes: u64) -> u64 {
         let segments = bytes.div_ceil(u64::from(self.mss.max(1)));
         bytes.saturating_add(segments.saturating_mul(self.headers.into()))
     }
 
-    /// The time that a flow of this size takes alone, without slow start and queues; over a connection that
-    /// is kept, or one of its own.
+    /// The time that a flow of this size takes alone, without slow start or queues; over a kept connection,
+    /// or over its own.
     pub(crate) fn ideal(&self, bytes: u64, is_kept: bool) -> Span {
         let sent = self.rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(self.on_the_line(bytes))));
         sent + if is_kept { self.kept_delay } else { self.delay }
     }
 
     /// The mean time between flows of this mean size that together need this rate on the line, ns: each byte
-    /// of payload with its part of the headers of a full segment.
+    /// of payload counts with its part of the headers of a full segment.
     pub(crate) fn gap(&self, mean_bytes: f64, rate: Rate) -> f64 {
         let full = f64::from(self.mss + self.headers) / f64::from(self.mss);
         mean_bytes * full * 8e9 / rate.0 as f64
@@ -120,9 +120,9 @@ impl Least {
 }
 
 impl Traffic {
-    /// The flows that come with `seed`, in the order of their numbers; `number` is that of the traffic, and
-    /// `first` that of its first flow in the scenario. Users begin up to `jitter` later. `None` if there may
-    /// be more than `most`.
+    /// The flows that come with `seed`, in the order of their numbers; `number` is the number of the traffic,
+    /// and `first` the number of its first flow in the scenario. Users begin up to `jitter` later. `None` if
+    /// there may be more than `most`.
     pub(crate) fn flows(
         &self,
         seed: u64,
@@ -138,7 +138,7 @@ impl Traffic {
                 let mut rng = Rng::stream(seed, number as u64, "traffic arrivals");
                 let gap = |rng: &mut Rng| Span(gaps.draw(rng).max(1));
                 let mut at = match gaps {
-                    // Equal gaps begin anywhere in the first.
+                    // Equal gaps begin at a random time in the first gap.
                     Distribution::Fixed(all) => self.from + Span(rng.below((*all).max(1))),
                     _ => self.from + gap(&mut rng),
                 };
@@ -169,10 +169,10 @@ impl Traffic {
                     let late = Span(rng.below(jitter.0.saturating_add(1)));
                     let first_pause = match pace {
                         Pace::Think(think) => Span(think.draw(&mut rng)),
-                        // Each begins anywhere in its first interval.
+                        // Each begins at a random time in its first interval.
                         Pace::Every { every, .. } => Span(rng.below(every.0.max(1))),
                     };
-                    // When it asks for the next one; with a time to think, not before that.
+                    // When it requests the next one; with a think time, not before that has passed.
                     let mut earliest = self.from + late + first_pause;
                     let mut due = earliest;
                     // When the viewer stops watching.
@@ -196,7 +196,7 @@ impl Traffic {
                             until: self.until,
                             kept: (request + 1) % requests != 0,
                         };
-                        // No request takes less; 1 ns so that this ends.
+                        // No request takes less; at least 1 ns, so that this ends.
                         let ended = earliest + self.way.ideal(bytes, is_kept).max(Span(1));
                         let start = if after.is_none() || matches!(pace, Pace::Every { .. }) {
                             due

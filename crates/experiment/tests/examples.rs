@@ -1,4 +1,4 @@
-//! The examples run, and what they print is what they are there to show.
+//! Runs the examples, and checks that they print what they should show.
 
 use goodqueue_report::table::{self, Layout};
 

@@ -34,11 +34,11 @@ pub struct Plan {
     pub params: Params,
     /// When probes are due.
     pub schedule: Schedule,
-    /// Where sizes are random, from this one to [`Params::length`], each as likely as the others; and the
-    /// seed of the draws.
+    /// For random sizes: the smallest size, and the seed of the draws. Sizes are uniform from it to
+    /// [`Params::length`].
     pub least_size: Option<(u16, u64)>,
-    /// The session is one of many that follow each other without end: the server may grant less time, and it
-    /// is over when nothing has come back for this time, or for five intervals if that is more.
+    /// The session is one of an endless sequence: the server may grant less time, and the session is over
+    /// when nothing has come back for this time, or for five intervals if that is longer.
     pub silence: Option<Span>,
     /// The key.
     pub key: Option<Key>,
@@ -59,10 +59,10 @@ pub struct Plan {
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFailure {
-    /// A socket could not be created, or not be used for this server.
+    /// A socket could not be created, or could not be used for this server.
     #[error("{}", crate::no_way(.0))]
     Socket(io::Error),
-    /// The server's host says that nobody listens there.
+    /// The server's host reports that nothing listens there.
     #[error("nobody listens there")]
     Unreachable,
     /// Nothing came back.
@@ -83,7 +83,7 @@ pub enum OpenFailure {
     /// The server does not speak ours, and does not say which one it speaks.
     #[error("the server speaks another version of the protocol than this program: update the older one")]
     OtherVersion,
-    /// The server allows less than what was asked for: its parameters.
+    /// The server allows less than was asked for; these are its parameters.
     #[error("restricted")]
     Restricted(Box<Params>),
     /// The server's parameters are not valid.
@@ -98,7 +98,7 @@ pub enum Update {
     Sent {
         /// Its number.
         seq: u32,
-        /// When, by the clocks' reading just before.
+        /// When, by the clocks read just before.
         at: Stamp,
         /// Its UDP payload, bytes.
         size: u16,
@@ -112,7 +112,7 @@ pub enum Update {
     },
     /// One was answered.
     Reply {
-        /// The reply, and what the prober knows of it.
+        /// The reply, and what the prober knows about it.
         echo: Echo,
         /// Its UDP payload, bytes.
         size: u16,
@@ -132,12 +132,12 @@ pub enum Update {
         /// No later probe was answered either: it may have been in flight.
         unanswered: bool,
     },
-    /// Nothing has come back for long, so another session is asked for.
+    /// Nothing has come back for a long time, so another session is requested.
     Silent {
         /// When.
         at: Stamp,
     },
-    /// Another session goes on where the last one has ended.
+    /// Another session continues where the last one ended.
     Renewed {
         /// When.
         at: Stamp,
@@ -149,9 +149,9 @@ pub enum Update {
 /// The summary of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
-    /// How many probes have a number.
+    /// The number of probes that have a number.
     pub numbered: u32,
-    /// What the prober counted.
+    /// The prober's counters.
     pub prober: ProberStats,
     /// When the last reply came, monotonic.
     pub last_reply: Option<i64>,
@@ -159,11 +159,11 @@ pub struct Summary {
     pub last_sent: Option<i64>,
     /// Sends that the kernel refused; those probes were not sent.
     pub send_errors: u64,
-    /// Times that the server's host said that nobody listens.
+    /// How many times the server's host reported that nothing listens there.
     pub unreachable: u64,
     /// Replies without the right HMAC.
     pub wrong_key: u64,
-    /// Replies without a receive time of the kernel; the time of reading is used instead.
+    /// Replies without a receive time from the kernel; the time of reading is used instead.
     pub unstamped: u64,
     /// Probes whose transmit time is the kernel's.
     pub stamped_sends: u64,
@@ -173,14 +173,14 @@ pub struct Summary {
     pub closed_by_server: bool,
     /// It was stopped.
     pub stopped: bool,
-    /// Nothing came back for long.
+    /// Nothing came back for a long time.
     pub silent: bool,
-    /// Sessions that followed on the first one.
+    /// Sessions that followed the first one.
     pub renewed: u64,
 }
 
 impl Summary {
-    /// The same of the session before and of this one, together.
+    /// The combined summary of the previous session and this one.
     #[must_use]
     pub fn after(self, before: &Summary) -> Summary {
         let (a, b) = (before.prober, self.prober);
@@ -242,7 +242,7 @@ fn granted(plan: &Plan, reply: &OpenReply) -> Result<Params, OpenFailure> {
     let plain = Params { refusal: 0, ip: got.ip.min(asked.ip), ..got.clone() };
     let is_less = plain.duration <= asked.duration && (plain.length <= asked.length || asked.length == 0);
     let duration = if plan.silence.is_some() { plain.duration.min(asked.duration) } else { asked.duration };
-    // A server of another kind does not know of the IP headers.
+    // Other servers do not know about the IP headers.
     if plain == (Params { ip: plain.ip, duration, ..asked.clone() }) || (plan.loose && is_less) {
         return Ok(plain);
     }
@@ -309,13 +309,13 @@ impl Session {
         IpFields { tos, ttl: self.socket.ttl().unwrap_or(0) }
     }
 
-    /// What it was asked to be.
+    /// The plan that was requested.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Bytes of a probe's UDP payload, of the longest where they differ.
+    /// Bytes of a probe's UDP payload; of the longest if they differ.
     #[must_use]
     pub fn size(&self) -> usize {
         usize::try_from(self.params.length).unwrap_or(0).max(self.layout.header_len())
@@ -366,13 +366,13 @@ impl Session {
         if let Some(key) = &self.plan.key {
             key.seal(&mut close);
         }
-        // The server notices by the silence where this is lost.
+        // If this is lost, the server notices the silence.
         let _ = self.socket.send(&close);
         end.map(|()| summary)
     }
 }
 
-/// The server's answer to a request to open, if it comes in time.
+/// The server's answer to a request to open, if it arrives in time.
 fn await_reply(
     socket: &Udp,
     key: Option<&Key>,
@@ -427,7 +427,7 @@ impl Sends {
         }
     }
 
-    /// The probe that the kernel's datagram `number` was; those before it have lost their time.
+    /// The probe that the kernel's datagram `number` was; those before it get no time.
     fn stamped(&mut self, number: u32) -> Option<u32> {
         let ahead = number.wrapping_sub(self.first) as usize;
         if ahead >= self.waiting.len() {
@@ -451,9 +451,9 @@ struct Running<'a> {
     prober: Prober,
     summary: Summary,
     fill: Fill,
-    /// The least size and the draws, where sizes are random.
+    /// The smallest size and the draws, if sizes are random.
     sizes: Option<(usize, Rng)>,
-    /// Whether the kernel's transmit times can be told apart.
+    /// Whether the kernel's transmit times can be assigned to probes.
     stamps: bool,
     sends: Sends,
     /// Number of the next probe.
@@ -519,7 +519,7 @@ impl Running<'_> {
             }
             let mut sent = session.socket.send(&buf[..len]);
             if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-                // The error of an earlier probe; it is cleared by being told, and this one was not sent.
+                // The error of an earlier probe; reading it clears it, and this probe was not sent.
                 self.summary.unreachable += 1;
                 sent = session.socket.send(&buf[..len]);
             }

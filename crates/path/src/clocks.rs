@@ -3,22 +3,21 @@
 //! Let `x` be the server's clock minus ours, plus the smallest delay up. Each probe gives two bounds. `x` is
 //! at most its delay up, because queues only add delay. For the same reason `x` is at least the smallest
 //! round trip minus its delay down. The round trip itself does not depend on the clocks. If one direction has
-//! no queue, its bound is exact. So many delays are close to an exact bound, and those with queueing are
-//! scattered above it. `x` is therefore the line with few bends that is within all bounds and close to as
-//! many of them as possible. It is found by dynamic programming over the tightest bounds of each short
-//! interval.
+//! no queue, its bound is exact. So many of the delays are close to an exact bound, and those with queueing
+//! are scattered above it. `x` is therefore the line with few bends that is within all bounds and close to as
+//! many of them as possible. Dynamic programming over the tightest bounds of each short interval finds it.
 //!
 //! A line with a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network
-//! Delay Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction
-//! that is loaded for most of the time.
+//! Delay Measurements", INFOCOM 1999) does not follow slewed clocks, and is wrong for a direction that is
+//! loaded most of the time.
 //!
-//! The error that is stated is what the clocks may have done between two times at which delays in one
+//! The stated error is the most that the clocks may have changed between two times at which delays in one
 //! direction were close to the line, and never more than the bounds allow. It covers the truth in at least 95
-//! % of sessions with drifts, slews and steps, and queues of all kinds (a test).
+//! % of sessions with drifts, slews, steps and all kinds of queues (a test checks this).
 //!
 //! No method can know by how much the smallest delays of the two directions differ, or what the clocks do
 //! while both directions have a queue that is never empty. Nor can it know whether a clock was set by less
-//! than such a queue in one direction holds. The stated error grows with the length of such a time.
+//! than the delay of such a queue in one direction. The stated error grows with the length of such a time.
 
 /// Delays of one probe, by clocks that may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub struct Point {
     pub down: i64,
 }
 
-/// A clock was set, or a host slept.
+/// A clock that was set, or a host that slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Step {
     /// The time by which it had happened, nanoseconds.
@@ -67,26 +66,27 @@ const FASTEST: f64 = 700e-6;
 const UNSEEN: f64 = 20e-6;
 /// From this time on, ns, a slew may have begun and ended while nothing could be observed.
 const HIDDEN: i64 = 10_000_000_000;
-/// Shortest interval, and most intervals.
+/// Shortest interval, and maximum number of intervals.
 const INTERVAL: i64 = 200_000_000;
 const MOST: i64 = 2048;
-/// Probes in an interval, where there are enough.
+/// Probes in an interval, if there are enough.
 const EACH: i64 = 4;
 /// The cost of a bend of the line, in bounds that it must meet in return.
 const BEND: f64 = 4.0;
 /// A bound is met if it is closer than this many times the jitter.
 const MET: f64 = 5.0;
-/// By how much the jitter of most intervals may exceed that of the calmest ones. What is more is queueing.
+/// By how much the jitter of most intervals may exceed that of the calmest ones. Anything above this is
+/// queueing.
 const NOISE: f64 = 8.0;
 /// Number of calm intervals that show how little delays differ.
 const FEW: usize = 3;
-/// From how far the first corner may be continued to the start, in intervals.
+/// How far the line may be continued from the first corner back to the start, in intervals.
 const HEAD: usize = 512;
 
 /// Largest difference of the clocks, and longest time, nanoseconds: 63 years. A server may send anything.
 const FARTHEST: u64 = 2_000_000_000_000_000_000;
 
-/// The clocks; nothing if the session is too short, or if a time or delay is beyond 63 years. `points` are in
+/// The clocks; `None` if the session is too short, or if a time or delay is beyond 63 years. `points` are in
 /// the order in which they were sent.
 #[must_use]
 pub fn clocks(points: &[Point]) -> Option<Clocks> {
@@ -130,8 +130,8 @@ pub fn clocks(points: &[Point]) -> Option<Clocks> {
 }
 
 impl Clocks {
-    /// The server's clock minus ours at `t`, nanoseconds. By this, delays up are too long and delays down too
-    /// short.
+    /// The server's clock minus ours at `t`, nanoseconds. Measured delays up are too long by this, and delays
+    /// down too short.
     #[must_use]
     pub fn ahead(&self, t: i64) -> i64 {
         let part = self.steps.partition_point(|step| step.t <= t);
@@ -167,8 +167,8 @@ struct Bounds {
     base: i64,
     /// The smallest round trip.
     least: i64,
-    /// How much delays differ without a queue, ns: typically, and where they differ least. The first contains
-    /// queueing if a queue was empty for less than a tenth of the session.
+    /// How much delays differ without a queue, ns: typically, and at least. The first includes queueing if a
+    /// queue was empty for less than a tenth of the session.
     jitter: f64,
     calm: f64,
 }
@@ -270,8 +270,8 @@ impl Bounds {
         (first..end).min_by(|&a, &b| unlike(a).total_cmp(&unlike(b)))
     }
 
-    /// The interval after `from`, up to `to`, that has the step, and the size of the step. It is the interval
-    /// at which the less noisy of the two bounds moves most.
+    /// The interval after `from`, up to `to`, that contains the step, and the size of the step. It is the
+    /// interval at which the less noisy of the two bounds moves most.
     fn step_within(&self, from: usize, to: usize) -> (usize, f64) {
         let moves = |of: fn(&Bound) -> f64| -> Vec<f64> {
             self.of[from..=to].windows(2).map(|pair| of(&pair[1]) - of(&pair[0])).collect()
@@ -299,15 +299,14 @@ struct Line<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Best {
     score: f64,
-    /// The corner before; none if no line ends here.
+    /// The previous corner; `None` if no line ends here.
     from: Option<usize>,
     /// Whether the line begins at that corner.
     begins: bool,
 }
 
 impl Line<'_> {
-    /// How close a line is to the bounds of an interval: 1 for each that it meets; below zero outside of
-    /// them.
+    /// How close a line is to the bounds of an interval: 1 for each that it meets; below zero outside them.
     fn near(&self, bound: &Bound, x: impl Fn(i64) -> f64) -> f64 {
         let one = |room: f64| {
             if room >= 0.0 {
@@ -369,20 +368,19 @@ impl Line<'_> {
         }
         corners.reverse();
         if corners.len() == 1 {
-            // Nothing is known of the rate.
+            // Nothing is known about the rate.
             let bound = &self.bounds[0];
             return vec![(bound.high.0, f64::midpoint(bound.high.1, bound.low.1))];
         }
         corners
     }
 
-    /// The largest error of a line at any time: the jitter, and what the clocks may have done between two
-    /// times at which the line is known. It is never more than the bounds allow.
+    /// The largest error of a line at any time: the jitter, plus the possible change of the clocks between
+    /// two times at which the line is known. It is never more than the bounds allow.
     fn error(&self, corners: &[(i64, f64)]) -> f64 {
         let rooms: Vec<[f64; 2]> = self.bounds.iter().map(|bound| room(bound, corners)).collect();
         let is_met = |index: &usize| rooms[*index][0].min(rooms[*index][1]) <= MET * self.calm;
-        // A corner is on a bound by its nature. Where delays are close to the line time and again, it is
-        // known.
+        // A corner is always on a bound. The line is known where delays are repeatedly close to it.
         let near = |index: usize| index.saturating_sub(2)..(index + 3).min(rooms.len());
         let known: Vec<usize> =
             (0..rooms.len()).filter(|&index| near(index).filter(is_met).count() >= 3).collect();
@@ -399,7 +397,7 @@ impl Line<'_> {
             let free = moved(time(pair[0], pair[1]) / 2, change);
             if pair[1] == pair[0] + 1 { free } else { free.min(most(pair[0] + 1..pair[1])) }
         });
-        // Beyond what is known the line is continued, with the error of its slope.
+        // Beyond the known part the line is continued, with the error of its slope.
         let length = |at: usize| corners.get(at + 1).map_or(1, |next| next.0 - corners[at].0);
         let beyond = |time: i64, length: i64| moved(time, change + 2.0 * self.calm / length.max(1) as f64);
         let end = rooms.len() - 1;
@@ -430,12 +428,12 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000 * MS;
 
-    /// How two clocks behave: nanoseconds that the server's is ahead.
+    /// The behaviour of two clocks: nanoseconds by which the server's is ahead.
     type Ahead<'a> = &'a dyn Fn(i64) -> f64;
-    /// How the queues up and down behave: nanoseconds of waiting.
+    /// The behaviour of a queue: nanoseconds of waiting.
     type Queue<'a> = &'a dyn Fn(i64, &mut Rng) -> u64;
 
-    /// A session, and what the queues and the jitter add up and down.
+    /// A session, and the delays that the queues and the jitter add up and down.
     struct Session {
         points: Vec<Point>,
         rises: Vec<[i64; 2]>,
@@ -462,12 +460,12 @@ mod tests {
         session
     }
 
-    /// The largest error of the rise of all probes, and what is stated.
+    /// The largest error of the rise over all probes, and the estimate with its stated error.
     fn errors(session: &Session) -> (i64, Clocks) {
         let clocks = clocks(&session.points).expect("long enough");
         let errors = [1, -1].into_iter().enumerate().map(|(way, sign)| {
             let delay = |point: &Point| [point.up, point.down][way] - sign * clocks.ahead(point.t);
-            // The constant part cannot be known, so it is taken out: the median over all probes.
+            // The constant part cannot be known, so subtract it: the median over all probes.
             let wrong =
                 session.points.iter().zip(&session.rises).map(|(point, rise)| delay(point) - rise[way]);
             let mut wrong: Vec<i64> = wrong.collect();
@@ -494,12 +492,12 @@ mod tests {
         0
     }
 
-    /// Fills for 4 of 5 s, and is anywhere below 100 ms then.
+    /// Loaded for 4 of every 5 s, with any delay below 100 ms.
     fn filling(t: i64, rng: &mut Rng) -> u64 {
         if t % (5 * S) > S { rng.below(100 * MS.cast_unsigned()) } else { 0 }
     }
 
-    /// Never empty from the third second on: 200 ms, give or take 20.
+    /// Never empty from the third second on: 200 ms, plus or minus 20.
     fn standing(t: i64, rng: &mut Rng) -> u64 {
         if t > 3 * S { 180 * MS.cast_unsigned() + rng.below(40 * MS.cast_unsigned()) } else { 0 }
     }
@@ -560,7 +558,8 @@ mod tests {
         for by in [-7_000 * MS, -30 * MS, 5 * MS, 3_600 * S] {
             let ahead = move |t: i64| drifts(30.0)(t) + if t >= 20 * S { by as f64 } else { 0.0 };
             let cases = [[&empty as Queue<'_>, &empty], [&filling, &empty], [&empty, &standing]];
-            // Delay that moves from one direction to the other, by less than its queue holds, may be a queue.
+            // If delay moves from one direction to the other, by less than the queue there holds, it may be a
+            // queue.
             for queues in cases.into_iter().take(if by == 5 * MS { 2 } else { 3 }) {
                 for seed in 0..5 {
                     let (error, clocks) = errors(&session(seed, 40, &ahead, queues));
@@ -573,8 +572,8 @@ mod tests {
         }
     }
 
-    /// 200 sessions of each kind of clock, over all pairs of queues: the error that is stated covers the
-    /// truth in 95 % of them. The constants above were chosen with the seeds from 0 on; these are others.
+    /// 200 sessions of each kind of clock, over all pairs of queues: the stated error covers the truth in 95
+    /// % of them. The constants above were chosen with the seeds from 0 on; these are different seeds.
     #[test]
     fn the_error_that_is_stated_covers_the_truth() {
         let slewed = |t: i64| 500e-6 * (t - 10 * S).clamp(0, 60 * S) as f64;

@@ -1,4 +1,4 @@
-//! A session without end. A server grants a limited time, and paths and servers disappear and return: one
+//! An endless session. A server grants a limited time, and paths and servers disappear and return. So one
 //! session follows another, and the numbering of the probes continues.
 
 use std::io;
@@ -10,15 +10,15 @@ use goodqueue_probe::net::ClockWatch;
 
 use crate::client::{OpenFailure, Session, Summary, Update};
 
-/// Between two looks for a stop, and how many of them are between two requests.
+/// Time between two checks for a stop, and the number of checks between two requests.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 
-/// Runs `first` and those that follow on it, until `stop` is set, a server refuses, or all numbers are used.
-/// That is after 49 days of a probe each millisecond.
+/// Runs `first` and the sessions that follow, until `stop` is set, a server refuses, or all numbers are used
+/// (after 49 days of a probe each millisecond).
 ///
 /// # Errors
-/// Those of [`Session::run`], and what a server answers that grants no further session.
+/// Those of [`Session::run`], and the answer of a server that grants no further session.
 pub fn run(first: Session, stop: &AtomicBool, sink: &mut dyn FnMut(Update)) -> (Summary, io::Result<()>) {
     let (mut session, mut all, mut watch) = (first, None::<Summary>, ClockWatch::new());
     loop {
@@ -59,7 +59,7 @@ pub fn run(first: Session, stop: &AtomicBool, sink: &mut dyn FnMut(Update)) -> (
     }
 }
 
-/// With the number that a probe has among those of all sessions.
+/// The update with the number that the probe has among those of all sessions.
 fn shifted(update: Update, base: u32) -> Update {
     let number = |seq: u32| seq.saturating_add(base);
     match update {

@@ -1,6 +1,6 @@
 //! Measures round trips to the routers on the path, as traceroute does: with datagrams whose TTL expires at
-//! each of them, and the ICMP messages that come back. It needs no privileges: the kernel keeps the messages
-//! for the socket that caused them (`IP_RECVERR`, `ip(7)`).
+//! each of them, and with the ICMP messages that come back. It needs no privileges: the kernel keeps the
+//! messages for the socket that caused them (`IP_RECVERR`, `ip(7)`).
 //!
 //! Routers limit their answers: Linux sends one message per second to an address, with a burst of six
 //! (`net.ipv4.icmp_ratelimit`). So each hop is probed little more than once a second.
@@ -15,12 +15,12 @@ use goodqueue_probe::net::{AsRawFd, ClockWatch, RawFd, Udp, wait};
 
 /// Largest number of hops that are asked.
 pub const MOST: u8 = 30;
-/// Time between two questions to a hop: before a load, while the router's burst lasts, and after that.
+/// Time between two questions to a hop: before a load, while the router's burst lasts; and after that.
 const QUICK: i64 = 500_000_000;
 const STEADY: i64 = 1_050_000_000;
 /// After this time (two rounds), hops beyond the last one that has answered are no longer asked.
 const KNOWN: i64 = 2 * QUICK + QUICK / 2;
-/// After this time an answer is not expected any more.
+/// After this time an answer is no longer expected.
 const LOST: i64 = 10_000_000_000;
 /// Longest sleep, so that a stop is noticed.
 const LOOK: u64 = 50_000_000;
@@ -57,7 +57,8 @@ impl Hops {
     /// The kernel's: no route.
     pub fn open(server: SocketAddr) -> io::Result<Hops> {
         let hop = |ttl: u8| {
-            // A socket each: a message need not quote more than the header of the datagram that caused it.
+            // One socket for each: a message may quote no more than the header of the datagram that caused
+            // it.
             let socket = Udp::connect(server, None)?;
             socket.set_ttl(ttl)?;
             socket.receive_icmp()?;
@@ -76,7 +77,7 @@ impl Hops {
         while !stop.load(Ordering::Relaxed) {
             let now = watch.now();
             if now.mono - begun > KNOWN {
-                // The server itself answers no such datagram.
+                // The server itself does not answer these datagrams.
                 self.hops.truncate(usize::from(last));
             }
             if self.hops.is_empty() || now.mono >= end {
@@ -115,7 +116,7 @@ fn question(hop: usize, number: u32) -> [u8; LEN] {
     bytes
 }
 
-/// The number of the question that an ICMP message quotes, if it quotes so much; public for fuzzing.
+/// The number of the question that an ICMP message quotes, if it quotes enough; public for fuzzing.
 #[doc(hidden)]
 #[must_use]
 pub fn number_of(quoted: &[u8]) -> Option<u32> {
@@ -127,7 +128,7 @@ impl Hop {
         self.under_way.retain(|(_, sent)| now.mono - sent.mono < LOST);
         let number = self.number;
         self.number = number.wrapping_add(1);
-        // An error is one of an earlier datagram, or the network is down: there is no answer then.
+        // An error belongs to an earlier datagram, or the network is down; then there is no answer.
         if self.socket.send(&question(index, number)).is_ok() {
             self.under_way.push_back((number, now));
         }
@@ -143,7 +144,7 @@ impl Hop {
                 take(Answer { hop, from: icmp.from, sent: sent.mono, rtt: rtt.max(0) });
             }
         }
-        // Nothing else comes here; what does must not wake us again.
+        // Nothing else should come here; anything that does must not wake us again.
         while self.socket.receive(&mut buf).is_ok() {}
     }
 

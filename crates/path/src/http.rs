@@ -88,7 +88,7 @@ impl Connection {
             Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
         let Some(answer) = answer(&self.request, page, text) else { return true };
-        // A few kB fit into the socket's buffer. What does not is cut off; its reader notices by the length.
+        // A few kB fit into the socket's buffer. The rest is cut off; the reader notices from the length.
         let _ = self.stream.write_all(answer.as_bytes());
         let _ = self.stream.shutdown(Shutdown::Write);
         false

@@ -1,6 +1,6 @@
 //! Writes a session in irtt's own JSON format, number 1, for the readers of irtt and flent. Durations are
 //! whole nanoseconds, and unknown values are left out. `send_call` and `timer_error` have no values, since
-//! with them irtt measures its own calls and timers. `start_time` is an object with both clocks, as in irtt
+//! irtt uses them to measure its own calls and timers. `start_time` is an object with both clocks, as in irtt
 //! 0.9.1 and later. Each round trip has two keys of ours that irtt ignores: `size`, and `ip` with the ToS
 //! byte and TTL as received each way.
 
@@ -32,7 +32,7 @@ pub struct About<'a> {
     pub params: &'a Params,
     /// Fields of its packets.
     pub layout: Layout,
-    /// What happened.
+    /// The outcome.
     pub summary: &'a Summary,
 }
 
@@ -159,7 +159,7 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
     let replies = || all.iter().filter_map(|trip| trip.reply).map(|reply| reply.received.mono);
     let first_received = replies().min().unwrap_or(zero.mono);
     let last_received = replies().max().unwrap_or(last_sent);
-    // The server's count is of what arrived; where it does not count, what came back did.
+    // The server counts what arrived. If it does not count, what came back has arrived.
     let at_server = trips.server_received().map_or(received + counts.lost_down, u64::from);
     let misses = about.summary.prober.timer_misses;
     let mut out = json!({
@@ -192,7 +192,7 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
     out["timer_err_percent"] = 0.0.into();
     out["timer_misses"] = misses.into();
     out["timer_miss_percent"] = percent(misses, sent + misses).into();
-    // As irtt: the last packet's bytes are not yet paid for by time.
+    // Like irtt, leave out the last packet's bytes: no time has passed for them yet.
     out["send_rate"] = rate(bytes_sent.saturating_sub(size), last_sent.saturating_sub(zero.mono));
     let behind_first = bytes_received.saturating_sub(size);
     out["receive_rate"] = rate(behind_first, last_received.saturating_sub(first_received));
@@ -240,7 +240,7 @@ fn round_trip(trips: &Trips, layout: Layout, zero: Stamp, index: usize, trip: &T
     })
 }
 
-/// How a packet came; nothing where that is not known.
+/// The IP fields with which a packet came; nothing if they are not known.
 fn ip(fields: IpFields) -> Value {
     fields.known().map_or(Value::Null, |IpFields { tos, ttl }| json!({ "tos": tos, "ttl": ttl }))
 }

@@ -19,7 +19,7 @@ pub enum KeyError {
     /// No bytes.
     #[error("a key has at least one character")]
     Empty,
-    /// `0x` and something that is not pairs of hexadecimal digits.
+    /// `0x`, followed by something other than pairs of hexadecimal digits.
     #[error("after 0x a key is pairs of hexadecimal digits; write the key as text, or without the 0x")]
     Hex,
 }
@@ -100,7 +100,7 @@ mod tests {
         assert!(!key.opens(&datagram[..19]) && !key.opens(&[]));
     }
 
-    /// RFC 2202, test case 2 of HMAC-MD5, with the datagram's own 16 zeros in the middle computed apart.
+    /// RFC 2202, test case 2 of HMAC-MD5; the datagram's own 16 zeros in the middle are computed separately.
     #[test]
     fn the_hmac_is_that_of_rfc_2104() {
         let mac = Key::parse("Jefe").unwrap().0.chain_update(b"what do ya want for nothing?");

@@ -2,12 +2,12 @@
 //! UDP port 2112).
 //!
 //! * [`server`] answers probes on the open internet: [`server::Server`] decides without sockets,
-//!   [`server::listen`] gives it some.
+//!   [`server::listen`] adds them.
 //! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and reports every probe.
 //! * [`endless`] lets one session follow another until it is stopped.
 //! * [`clocks`] estimates how fast the two hosts' clocks drift apart.
-//! * [`result`] computes the figures of a session, with [`series`] and [`marks`]; [`irtt_json`] writes irtt's
-//!   file of it.
+//! * [`result`] computes the figures of a session, with [`series`] and [`marks`]; [`irtt_json`] writes it as
+//!   irtt's file.
 //! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
 //! * [`rpm`] is the test of responsiveness over HTTPS, server and client.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
@@ -38,7 +38,7 @@ use std::io::{self, ErrorKind};
 /// irtt's UDP port.
 pub const PORT: u16 = 2112;
 
-/// Why the kernel finds no way to a host, and what to do about it.
+/// Why the kernel finds no route to a host, and what to do about it.
 #[must_use]
 pub fn no_way(error: &io::Error) -> String {
     match error.kind() {

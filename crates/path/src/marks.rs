@@ -21,7 +21,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// That of a ToS byte.
+    /// The ECN field of a ToS byte.
     #[must_use]
     pub fn of(tos: u8) -> Ecn {
         [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(tos & 3)]
@@ -40,19 +40,18 @@ impl Ecn {
     }
 }
 
-/// What was seen of the packets of one direction. Of a packet that did not arrive nothing is known.
+/// What was observed about the packets of one direction. Nothing is known about a packet that did not arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceivedMarks {
-    /// ToS byte as sent: the last one that was.
+    /// ToS byte as sent, of the last packet.
     pub sent_tos: u8,
-    /// TTL as sent, where it is known.
+    /// TTL as sent, if it is known.
     pub sent_ttl: Option<u8>,
     /// Packets by ToS byte as received.
     pub received_tos: BTreeMap<u8, u64>,
-    /// Packets whose DSCP was another one than sent.
+    /// Packets whose DSCP differed from the one sent.
     pub dscp_changed: u64,
-    /// Packets whose ECN field was another one than sent, CE on what was sent as ECT(0) or ECT(1) not among
-    /// them.
+    /// Packets whose ECN field differed from the one sent, except for CE on packets sent as ECT(0) or ECT(1).
     pub ecn_changed: u64,
     /// Packets that came with CE and were sent with ECT(0) or ECT(1).
     pub ce: u64,
@@ -77,7 +76,7 @@ impl ReceivedMarks {
         self.ttl_max = Some(self.ttl_max.map_or(ttl, |most| most.max(ttl)));
     }
 
-    /// Packets of which it is known how they came.
+    /// Packets whose fields on arrival are known.
     #[must_use]
     pub fn known(&self) -> u64 {
         self.received_tos.values().sum()
@@ -98,7 +97,7 @@ impl ReceivedMarks {
 /// Both directions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Marks {
-    /// To the server. Only a server of ours tells how probes came.
+    /// To the server. Only our server reports how probes arrived.
     pub up: ReceivedMarks,
     /// To the client.
     pub down: ReceivedMarks,

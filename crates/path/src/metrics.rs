@@ -116,7 +116,7 @@ struct Text(String);
 
 impl Text {
     fn head(&mut self, kind: &str, name: &str, help: &str) {
-        // A text takes everything.
+        // Writing to a text cannot fail.
         let _ =
             write!(self.0, "# HELP goodqueue_server_{name} {help}\n# TYPE goodqueue_server_{name} {kind}\n");
     }

@@ -1,4 +1,4 @@
-//! The packets that open a connection and close it, of irtt protocol version 1. The key is checked elsewhere.
+//! The packets that open and close a connection, of irtt protocol version 1. The key is checked elsewhere.
 //!
 //! ```text
 //! bytes        open request                  open reply                    close
@@ -21,7 +21,7 @@ pub const TOKEN: usize = 8;
 /// A request for a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRequest {
-    /// Only asks for the server's restrictions: no connection is made.
+    /// Asks only for the server's restrictions: no connection is made.
     pub try_only: bool,
     /// The requested parameters.
     pub params: Params,
@@ -47,7 +47,7 @@ pub enum OpenError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// Other flags than those of the packet.
+    /// Flags other than those of the packet.
     #[error("flags {0:#04x}")]
     Flags(u8),
     /// The parameters.
@@ -55,7 +55,7 @@ pub enum OpenError {
     Params(#[from] ParamsError),
 }
 
-/// The flags, and where the bytes behind the HMAC begin.
+/// The flags, and where the bytes after the HMAC begin.
 fn head(bytes: &[u8]) -> Result<(u8, usize), OpenError> {
     if bytes.len() < 4 {
         return Err(OpenError::Short);
@@ -92,7 +92,7 @@ pub fn token_of_request(bytes: &[u8]) -> Result<(u64, bool), OpenError> {
     Ok((token(bytes, body)?, flags & CLOSE != 0))
 }
 
-/// A packet that closes a connection, with zeros for an HMAC where there is to be one.
+/// A packet that closes a connection, with zeros in place of the HMAC if it should have one.
 #[must_use]
 pub fn close(token: u64, hmac: bool) -> Vec<u8> {
     let mut out = start(CLOSE, hmac);
@@ -113,8 +113,9 @@ impl OpenRequest {
         Ok(OpenRequest { try_only: flags & CLOSE != 0, params: Params::parse(&bytes[body..])? })
     }
 
-    /// Writes it, with zeros for an HMAC where there is to be one. It is padded to the length of the longest
-    /// answer, so that a server that sends an unknown address no more than it got may answer it.
+    /// Writes it, with zeros in place of the HMAC if it should have one. It is padded to the length of the
+    /// longest answer, so that a server that sends an unknown address no more bytes than it got may answer
+    /// it.
     #[must_use]
     pub fn emit(&self, hmac: bool) -> Vec<u8> {
         const PAIRS: usize = (TOKEN + 4).div_ceil(2);
@@ -138,7 +139,7 @@ impl OpenReply {
         Ok(OpenReply { token, closed: flags & CLOSE != 0, params: Params::parse(&bytes[body + TOKEN..])? })
     }
 
-    /// Writes it, with zeros for an HMAC where there is to be one.
+    /// Writes it, with zeros in place of the HMAC if it should have one.
     #[must_use]
     pub fn emit(&self, hmac: bool) -> Vec<u8> {
         let mut out = start(if self.closed { OPEN | REPLY | CLOSE } else { OPEN | REPLY }, hmac);

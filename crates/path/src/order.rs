@@ -1,6 +1,6 @@
 //! The direction in which packets were duplicated or overtook each other. A reply carries its position among
-//! all packets that the server received, so there are three orders: that of sending, that at the server, and
-//! that of receiving. A packet is reordered if a later one arrived before it (RFC 4737).
+//! all packets that the server received, so there are three orders: the order of sending, the order at the
+//! server, and the order of receiving. A packet is reordered if a later one arrived before it (RFC 4737).
 
 use std::collections::VecDeque;
 
@@ -22,10 +22,11 @@ struct Reply {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order(VecDeque<Reply>);
 
-/// What one more reply tells.
+/// What another reply shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// An earlier reply answered the same probe. Probe or reply was doubled, where that is known.
+    /// An earlier reply answered the same probe: the direction in which the probe or the reply was
+    /// duplicated, if known.
     pub(crate) doubled: Option<Direction>,
     /// These probes were overtaken on their way up; the last of them may be this one.
     pub(crate) late_up: Vec<u32>,
@@ -33,7 +34,7 @@ pub(crate) struct Outcome {
     pub(crate) late_down: bool,
 }
 
-/// The place of a reply among all of the server: by its count, or by its clock.
+/// The place of a reply among all replies of the server: by its count, or by its clock.
 fn place(layout: Layout, packet: &Packet) -> Option<i64> {
     if layout.count {
         return Some(i64::from(packet.received));
@@ -54,7 +55,7 @@ impl Order {
         if outcome.doubled.is_some() {
             return outcome;
         }
-        // Those that it overtook on the way up, though they came back before it.
+        // The probes that it overtook on the way up, although their replies came back before.
         for seen in self.0.iter_mut().filter(|seen| seen.seq < seq && seen.place > place && !seen.late_up) {
             seen.late_up = true;
             outcome.late_up.push(seen.seq);
@@ -74,8 +75,8 @@ impl Order {
 mod tests {
     use super::*;
 
-    /// Replies as they come: number and place at the server. Gives those late up, those late down, and the
-    /// ways of duplicates.
+    /// Takes replies in the order in which they come: number and place at the server. Returns those late up,
+    /// those late down, and the directions of duplicates.
     fn outcome(replies: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>, Vec<(u32, Direction)>) {
         let (mut order, mut out) = (Order::default(), (Vec::new(), Vec::new(), Vec::new()));
         for &(seq, received) in replies {

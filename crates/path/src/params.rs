@@ -21,42 +21,42 @@ mod kind {
     pub(super) const CLOCKS: u64 = 7;
     pub(super) const TOS: u64 = 8;
     pub(super) const FILL: u64 = 9;
-    /// Nothing: makes a request at least as long as its answer.
+    /// No content: makes a request at least as long as its answer.
     pub(super) const PADDING: u64 = 100;
     /// Why a connection was refused.
     pub(super) const REFUSAL: u64 = 101;
-    /// Replies tell how the IP header of their request came.
+    /// Replies report the IP header of their request as it arrived.
     pub(super) const IP: u64 = 102;
 }
 
 /// The parameters of a connection. A zero is not sent, so it means "not asked for".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Params {
-    /// Version of the protocol; 1 is spoken.
+    /// Version of the protocol; this program speaks 1.
     pub version: i64,
     /// How long the client sends, nanoseconds.
     pub duration: i64,
     /// Nanoseconds between probes.
     pub interval: i64,
-    /// Bytes of a probe's UDP payload; 0 is the header alone.
+    /// Bytes of a probe's UDP payload; 0 is the header only.
     pub length: i64,
     /// Statistics of the server: 0 none, 1 count, 2 window, 3 both.
     pub received: i64,
-    /// Times that the server records: 0 none, 1 send, 2 receive, 3 both, 4 the middle of both.
+    /// Times that the server records: 0 none, 1 send, 2 receive, 3 both, 4 the midpoint of both.
     pub stamps: i64,
     /// Clocks of these times: 1 wall, 2 monotonic, 3 both.
     pub clocks: i64,
-    /// ToS byte of its replies, the ECN field included.
+    /// ToS byte of its replies, including the ECN field.
     pub tos: i64,
     /// The fill of its replies: `rand`, `none`, `pattern:HEX`; empty is its own choice.
     pub fill: String,
-    /// Why the connection was refused; ours, 0 if it was not or where the server does not say.
+    /// Why the connection was refused; ours. 0 if it was not, or if the server does not say.
     pub refusal: i64,
-    /// 1 where replies are to tell how the IP header of their request came; ours.
+    /// 1 if replies must report the IP header of their request as it arrived; ours.
     pub ip: i64,
 }
 
-/// Why a server of ours refuses a connection.
+/// Why our server refuses a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It speaks another version of the protocol.
@@ -94,7 +94,7 @@ pub enum ParamsError {
     /// They end within a number or a text, or a number has more than 64 bits.
     #[error("parameters that break off")]
     Broken,
-    /// The name of a fill is too long or no text.
+    /// The name of a fill is too long or not text.
     #[error("the name of a fill that is no text of up to {MAX_FILL} bytes")]
     Fill,
     /// A value that no connection can have.
@@ -127,7 +127,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, ParamsError> {
     Err(ParamsError::Broken)
 }
 
-/// Small magnitudes to small numbers, whatever their sign.
+/// Maps small magnitudes to small numbers, regardless of the sign.
 fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }

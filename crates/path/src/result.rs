@@ -1,4 +1,4 @@
-//! The fate of each probe of a session, and the figures from them.
+//! The fate of each probe of a session, and the resulting figures.
 
 use goodqueue_probe::Direction;
 use goodqueue_probe::echo::wire::{IpFields, Layout};
@@ -23,7 +23,7 @@ pub enum Fate {
     LostDown,
     /// One of them was lost.
     Lost,
-    /// No later probe was answered either, so it is not known.
+    /// No later probe was answered either, so the fate is not known.
     Unanswered,
 }
 
@@ -38,9 +38,9 @@ pub struct Reply {
     pub server_receive: Stamp,
     /// When the server sent it; 0 if it does not say.
     pub server_send: Stamp,
-    /// How the probe came to the server; not known where the server is not ours.
+    /// The IP fields with which the probe came to the server; not known if the server is not ours.
     pub up: IpFields,
-    /// How the reply came.
+    /// The IP fields with which the reply came.
     pub down: IpFields,
 }
 
@@ -59,34 +59,34 @@ pub struct Trip {
     pub fate: Fate,
     /// Further replies.
     pub duplicates: u32,
-    /// Of them, those to further copies of the probe: it was doubled on its way up.
+    /// The duplicates that answer further copies of the probe: it was duplicated on its way up.
     pub duplicates_up: u32,
-    /// Of them, copies of the reply: it was doubled on its way down.
+    /// The duplicates that are copies of the reply: it was duplicated on its way down.
     pub duplicates_down: u32,
-    /// Which way the last of them was doubled, where that is known.
+    /// The direction in which the last duplicate arose, if it is known.
     pub last_duplicate: Option<Direction>,
-    /// The reply to a later probe came before.
+    /// The reply to a later probe came before this one.
     pub reordered: bool,
-    /// A later probe came to the server before.
+    /// A later probe came to the server before this one.
     pub reordered_up: bool,
-    /// A reply that the server had sent later came before.
+    /// A reply that the server had sent later came before this one.
     pub reordered_down: bool,
 }
 
-/// The probes of a session, by their numbers: all, or the last ones and the figures of those before.
+/// The probes of a session, by their numbers: all of them, or the last ones and the figures of those before.
 #[derive(Clone, Debug)]
 pub struct Trips {
     layout: Layout,
     /// The IP header of probes as sent.
     sent_ip: IpFields,
-    /// Those that are kept; the first one has number `first`.
+    /// The probes that are kept; the first one has number `first`.
     trips: Vec<Trip>,
     first: u32,
-    /// When the first of all was sent, monotonic.
+    /// When the very first probe was sent, monotonic.
     start: i64,
     past: Option<Box<Past>>,
     order: Order,
-    /// Packets that the server has received, as the highest of its counts says.
+    /// Packets that the server has received, by the highest of its counts.
     server_received: u32,
     /// UDP payload sent and received, bytes.
     bytes: (u64, u64),
@@ -98,7 +98,7 @@ pub struct Trips {
 struct Past {
     /// Most probes that are kept.
     most: usize,
-    /// The last one that is not.
+    /// The last probe that is not kept.
     before: Trip,
     counts: Counts,
     spreads: Spreads,
@@ -118,10 +118,10 @@ struct Spreads {
     within: Spread,
 }
 
-/// Most probes of a session without end that are kept, and how much time they should cover, nanoseconds.
+/// Most probes that an endless session keeps, and how much time they should cover, nanoseconds.
 const MOST: i64 = 131_072;
 const KEPT: i64 = 600_000_000_000;
-/// The maximum number of clock steps reported for a session without end.
+/// The maximum number of clock steps reported for an endless session.
 const MOST_STEPS: usize = 100;
 
 /// Probes by their fates.
@@ -141,11 +141,11 @@ pub struct Counts {
     pub unanswered: u64,
     /// Further replies to one probe.
     pub duplicates: u64,
-    /// Of them, those because the probe was doubled on its way up.
+    /// The duplicates from probes that were duplicated on their way up.
     pub duplicates_up: u64,
-    /// Of them, those because the reply was doubled on its way down.
+    /// The duplicates from replies that were duplicated on their way down.
     pub duplicates_down: u64,
-    /// Replies after that to a later probe.
+    /// Replies that came after the reply to a later probe.
     pub reordered: u64,
     /// Probes that came to the server after a later one.
     pub reordered_up: u64,
@@ -172,7 +172,7 @@ impl Counts {
         }
     }
 
-    /// Lost, on whichever way.
+    /// Lost, in any direction.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost_up + self.lost_down + self.lost_unknown
@@ -189,16 +189,16 @@ pub struct Figures {
     /// The same between the times of the interface's hardware, if it stamps packets: without the queues and
     /// the scheduling of this host.
     pub rtt_hardware: Option<Series>,
-    /// One-way delay to the server by both wall clocks: as accurate as these agree.
+    /// One-way delay to the server by both wall clocks. It is as accurate as their agreement.
     pub up: Option<Series>,
     /// One-way delay to the client, likewise.
     pub down: Option<Series>,
-    /// One-way delay to the server above its least, which needs no equal clocks. By monotonic clocks where
-    /// the server has them, so that setting a clock does not show; without the drift, where it is known.
+    /// One-way delay to the server above its minimum, which needs no synchronised clocks. By monotonic clocks
+    /// if the server has them, so that setting a clock does not show; without the drift, if it is known.
     pub up_rise: Option<Series>,
-    /// One-way delay to the client above its least.
+    /// One-way delay to the client above its minimum.
     pub down_rise: Option<Series>,
-    /// Difference of a round-trip time from that of the probe before, without sign.
+    /// Absolute difference of a round-trip time from that of the previous probe.
     pub ipdv_rtt: Option<Series>,
     /// The same for the way up.
     pub ipdv_up: Option<Series>,
@@ -209,19 +209,20 @@ pub struct Figures {
     /// By how much the server's wall clock is ahead of ours, if the smallest delays of both directions are
     /// equal.
     pub clock_ahead: Option<i64>,
-    /// How much faster the server's clock runs than ours, parts in a million; nothing if the session is too
+    /// How much faster the server's clock runs than ours, parts per million; `None` if the session is too
     /// short or the error is larger.
     pub drift_ppm: Option<f64>,
     /// The largest error of that.
     pub drift_error_ppm: Option<f64>,
-    /// By how much a delay above its least may be wrong at any time; nothing if the session is too short
-    /// to tell.
+    /// By how much a delay above its minimum may be wrong at any time; `None` if the session is too short to
+    /// tell.
     pub rise_error: Option<i64>,
-    /// When one of the clocks was set, or a host slept; this is subtracted from the delays above their least.
+    /// When one of the clocks was set, or a host slept; these steps are subtracted from the delays above
+    /// their minimum.
     pub clock_steps: Vec<Step>,
 }
 
-/// Delays of one probe, nanoseconds; nothing if they cannot be known.
+/// Delays of one probe, nanoseconds; `None` if they cannot be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
     /// Round trip without the time within the server.
@@ -235,7 +236,7 @@ pub struct Delays {
 }
 
 impl Trips {
-    /// None yet. `sent_ip` is of the probes; a TTL of 0 is not known.
+    /// No probes yet. `sent_ip` is the IP header of the probes; a TTL of 0 means unknown.
     #[must_use]
     pub fn new(layout: Layout, sent_ip: IpFields) -> Trips {
         Trips {
@@ -252,9 +253,9 @@ impl Trips {
         }
     }
 
-    /// The same for a session without end, in bounded memory. It keeps the probes of the last ten minutes, at
-    /// most 131072, and of those before it keeps histograms and counts. One-way delays are above the least
-    /// of the probes that were kept at the same time; those by wall clocks are not told.
+    /// The same for an endless session, in bounded memory. It keeps the probes of the last ten minutes, at
+    /// most 131072, and for earlier ones histograms and counts. One-way delays are above the minimum of the
+    /// probes that were kept at the same time; those by wall clocks are not reported.
     #[must_use]
     pub fn without_end(layout: Layout, sent_ip: IpFields, interval: i64) -> Trips {
         let most = usize::try_from((KEPT / interval.max(1)).clamp(1024, MOST)).unwrap_or(1024);
@@ -268,7 +269,7 @@ impl Trips {
         self.layout
     }
 
-    /// Those that are kept: all, unless the session has no end.
+    /// The probes that are kept: all, unless the session is endless.
     #[must_use]
     pub fn kept(&self) -> &[Trip] {
         &self.trips
@@ -286,7 +287,7 @@ impl Trips {
         u64::from(self.first) + self.trips.len() as u64
     }
 
-    /// That of this number, if it is kept.
+    /// The probe with this number, if it is kept.
     #[must_use]
     pub fn get(&self, seq: u32) -> Option<&Trip> {
         self.trips.get(self.index(seq)?)
@@ -308,7 +309,7 @@ impl Trips {
         self.bytes
     }
 
-    /// Packets that the server has received, duplicates included, where it counts.
+    /// Packets that the server has received, including duplicates, if it counts them.
     #[must_use]
     pub fn server_received(&self) -> Option<u32> {
         self.layout.count.then_some(self.server_received)
@@ -348,7 +349,7 @@ impl Trips {
                 self.reply(&echo, hardware, IpFields::of(tos, ttl));
             }
             Update::Silent { .. } => {}
-            // Another server, or the same one begun anew, may tell more or less.
+            // Another server, or the same one after a restart, may report more or less.
             Update::Renewed { layout, .. } => (self.layout, self.order) = (layout, Order::default()),
         }
     }
@@ -387,12 +388,12 @@ impl Trips {
             }
         }
         self.marks.up.note(self.sent_ip, packet.request_ip);
-        // A server that does not say how it sends does as was agreed.
+        // A server that does not say how it sends uses what was agreed.
         let agreed = IpFields { tos: self.sent_ip.tos, ttl: 0 };
         self.marks.down.note(if self.layout.ip { packet.reply_ip } else { agreed }, down);
     }
 
-    /// Adds the older half of what is kept to the histograms.
+    /// Adds the older half of the kept probes to the histograms.
     fn forget(&mut self) {
         let Some(mut past) = self.past.take() else { return };
         let half = self.trips.len() / 2;
@@ -403,7 +404,7 @@ impl Trips {
         self.past = Some(past);
     }
 
-    /// Adds the first `count` of what is kept to histograms.
+    /// Adds the first `count` of the kept probes to histograms.
     fn spread(&self, count: usize, past: &mut Past) {
         let leaving = &self.trips[..count];
         leaving.iter().for_each(|trip| past.counts.add(trip));
@@ -437,7 +438,7 @@ impl Trips {
         let total = reply.received.mono.saturating_sub(trip.sent.mono);
         let within = self.within(&reply).filter(|within| (0..=total).contains(within)).unwrap_or(0);
         let wall = |from: i64, to: i64| self.layout.has_wall().then(|| to.saturating_sub(from));
-        // A clock that was set meanwhile shows in a time that is negative, or longer than the kernel's.
+        // If a clock was set meanwhile, the time is negative or longer than the kernel's.
         let hardware =
             trip.hardware.zip(reply.hardware).map(|(sent, received)| received.saturating_sub(sent));
         Delays {
@@ -459,8 +460,8 @@ impl Trips {
         (self.layout.times_the_server() && by_clock >= 0).then_some(by_clock)
     }
 
-    /// How the delays of the probe at `index` of [`Trips::kept`] differ from those of the one before, where
-    /// both were answered. The ways are by monotonic clocks where the server has them, so that setting a
+    /// How the delays of the probe at `index` of [`Trips::kept`] differ from those of the previous one, if
+    /// both were answered. One-way delays are by monotonic clocks if the server has them, so that setting a
     /// clock does not show.
     #[must_use]
     pub fn variation(&self, index: usize) -> Delays {
@@ -487,7 +488,7 @@ impl Trips {
         }
     }
 
-    /// The figures of all.
+    /// The figures of all probes.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let points = self.points();
@@ -500,7 +501,7 @@ impl Trips {
             self.trips.iter().filter_map(move |trip| pick(&self.delays(trip)))
         };
         let ahead = of(|d| d.up).min().zip(of(|d| d.down).min()).map(|(up, down)| (up - down) / 2);
-        // A drift that is not larger than its error is none.
+        // A drift that is not larger than its error does not count.
         let drift = clocks.as_ref().filter(|clocks| clocks.rate.abs() > clocks.rate_error);
         Figures {
             clock_ahead: ahead,
@@ -558,8 +559,8 @@ impl Trips {
         }
     }
 
-    /// One-way delays above their least and without the difference of the clocks, of the last `most` probes
-    /// that were answered, in the order of sending. Times are since the first probe of all.
+    /// One-way delays above their minimum and without the difference of the clocks, of the last `most`
+    /// answered probes, in the order of sending. Times are since the very first probe.
     #[must_use]
     pub fn rises(&self, most: usize) -> Vec<Point> {
         let points = self.points();
@@ -567,7 +568,7 @@ impl Trips {
         rises(points, &clocks(points).unwrap_or_default())
     }
 
-    /// Delays of the probes that were answered.
+    /// Delays of the answered probes.
     fn points(&self) -> Vec<Point> {
         let is_mono = self.layout.has_monotonic();
         if !is_mono && !self.layout.has_wall() {
@@ -593,7 +594,7 @@ impl Trips {
     }
 }
 
-/// Delays above their least, without the difference of the clocks.
+/// Delays above their minimum, without the difference of the clocks.
 fn rises(points: &[Point], clocks: &Clocks) -> Vec<Point> {
     let parted = |point: &Point| {
         let ahead = clocks.ahead(point.t);
@@ -707,8 +708,9 @@ pub(crate) mod tests {
         let mut exact = Trips::new(Layout::FULL, IpFields::default());
         let mut endless = Trips::without_end(Layout::FULL, IpFields::default(), 1_000_000_000);
         for trips in [&mut exact, &mut endless] {
-            // The interface's clock has its own zero. Each round trip takes 310 with the server's 10; the
-            // interface says 270, longer than all, less than the server's time, and 250 in a late note.
+            // The interface's clock has its own zero. Each round trip takes 310, including the server's 10.
+            // The interface reports 270, then more than the whole round trip, then less than the server's
+            // time, and 250 in a late note.
             for (seq, on_wire, is_late) in [(0, 270, false), (1, 311, false), (2, 9, false), (3, 250, true)] {
                 let note = Update::OnWire { seq, hardware: 5_000_000 };
                 trips.take(&sent(seq, i64::from(seq) * 10_000));
@@ -747,7 +749,7 @@ pub(crate) mod tests {
         assert_eq!(trips.figures().rtt.unwrap().min, 310, "with the time within the server");
     }
 
-    /// A server whose clocks gain 100 ppm, for 30 s.
+    /// A server whose clocks run fast by 100 ppm, for 30 s.
     #[test]
     fn drift_is_subtracted_from_the_rise_and_reported() {
         let mut trips = Trips::new(Layout::FULL, IpFields::default());
@@ -768,7 +770,7 @@ pub(crate) mod tests {
         );
     }
 
-    /// The same session with and without an end: the histograms say what the values say, within three digits.
+    /// The same session with and without an end: the histograms agree with the values, within three digits.
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn a_session_without_end_has_the_same_figures() {
@@ -807,7 +809,7 @@ pub(crate) mod tests {
             let (a, b) = (a.unwrap(), b.unwrap());
             assert_eq!(a.n, b.n, "{name}");
             for (a, b) in [(a.median, b.median), (a.p95, b.p95), (a.p99, b.p99), (a.max, b.max)] {
-                // A rank is one value of either side of it.
+                // A rank may be the value on either side of it.
                 assert!((a - b).abs() < 100_000 + a / 500, "{name}: {a} {b}");
             }
             assert!((a.mean - b.mean).abs() < 10_000.0 && (a.stddev - b.stddev).abs() < 10_000.0, "{name}");

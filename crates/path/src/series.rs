@@ -1,4 +1,4 @@
-//! Statistics of a quantity, from all of its values or, for a session without end, from a histogram.
+//! Statistics of a quantity, from all of its values or, for an endless session, from a histogram.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -6,15 +6,15 @@ use serde::Serialize;
 /// Statistics of a quantity, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// How many values.
+    /// Number of values.
     pub n: u64,
     /// Least.
     pub min: i64,
-    /// Middle; between the two middle ones of an even number.
+    /// Median; for an even number of values, between the two middle ones.
     pub median: i64,
     /// Mean.
     pub mean: f64,
-    /// The least value that 95 % do not exceed.
+    /// The smallest value that 95 % do not exceed.
     pub p95: i64,
     /// The same for 99 %.
     pub p99: i64,
@@ -27,7 +27,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Of some values; nothing where there are none.
+    /// The statistics of some values; `None` if there are none.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn of(mut values: Vec<i64>) -> Option<Series> {
@@ -55,12 +55,12 @@ impl Series {
     }
 }
 
-/// Greatest value that a histogram tells apart, nanoseconds: 73 minutes.
+/// Greatest value that a histogram distinguishes, nanoseconds: 73 minutes.
 const GREATEST: u64 = 1 << 42;
 /// Decimal digits of a value in a histogram.
 const DIGITS: u8 = 3;
 
-/// Values that are not kept one by one: a histogram with three digits of each, and exact moments. Negative
+/// Values that are not kept individually: a histogram with three digits of each, and exact moments. Negative
 /// ones count as 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
@@ -94,7 +94,7 @@ impl Spread {
         }
     }
 
-    /// Their statistics; nothing where there are none.
+    /// Their statistics; `None` if there are none.
     #[allow(clippy::cast_precision_loss)]
     pub(crate) fn series(&self) -> Option<Series> {
         let n = self.histogram.len();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// A histogram says what the values say, within three digits.
+        /// A histogram agrees with the values, within three digits.
         #[test]
         fn a_histogram_agrees_with_its_values(values in proptest::collection::vec(0_i64..20_000_000_000, 1..300)) {
             let mut spread = Spread::default();
@@ -142,7 +142,8 @@ mod tests {
             prop_assert_eq!((exact.n, exact.min, exact.max, exact.total), (near.n, near.min, near.max, near.total));
             let is_near = |a: f64, b: f64| (a - b).abs() <= 1.0 + a.abs() / 1000.0;
             prop_assert!(is_near(exact.mean, near.mean) && is_near(exact.stddev, near.stddev), "{:?} {:?}", exact, near);
-            // A rank between two values may fall to either, so the tail is compared where it is one value.
+            // A rank between two values may be either of them, so the tail is compared only if it is a single
+            // value.
             for (a, b) in [(exact.p95, near.p95), (exact.p99, near.p99)] {
                 prop_assert!(is_near(a as f64, b as f64), "{:?} {:?}", exact, near);
             }

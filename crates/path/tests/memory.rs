@@ -1,4 +1,4 @@
-//! A session without end takes no more memory the longer it lasts.
+//! An endless session takes no more memory the longer it lasts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn resident() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// What becomes of probe `seq`, one each millisecond; a few are lost, doubled and overtaken.
+/// The fate of probe `seq`, one each millisecond; a few are lost, duplicated and overtaken.
 fn probe(trips: &mut Trips, seq: u32) {
     let at = |ns: i64| Stamp { wall: 1_700_000_000_000 * MS + ns, mono: ns };
     let sent = i64::from(seq) * MS;
@@ -45,7 +45,7 @@ fn probe(trips: &mut Trips, seq: u32) {
     }
 }
 
-/// 50 minutes of a probe each millisecond. The bounds are those of the page.
+/// 50 minutes with a probe each millisecond. The bounds are those on the page.
 #[test]
 fn a_session_without_end_has_bounded_memory() {
     let before = resident();

@@ -1,4 +1,4 @@
-//! A flood at the port of QUIC while a load runs: alone in its process, so that nothing else takes memory.
+//! A flood at the QUIC port while a load runs: alone in its process, so that nothing else takes memory.
 
 mod ends;
 
@@ -21,7 +21,7 @@ use ends::Ends;
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Datagrams of a flood from one socket.
 const MANY: u32 = 30_000;
-/// Bytes by which resident memory may grow under a flood that the server has met before: pages of the
+/// Bytes by which resident memory may grow under a flood that the server has already seen: pages of the
 /// allocator and of the C library.
 const FLAT: u64 = 512 << 10;
 
@@ -77,7 +77,7 @@ fn flood(from: Ipv4Addr, to: SocketAddr, initial: &[u8]) -> (u64, u64) {
             _ => bytes.truncate(number as usize % 1200),
         }
         sent += socket.send_to(&bytes, to).unwrap_or(0) as u64;
-        // The server has a processor to share with us.
+        // The server shares a processor with us.
         take(Duration::from_micros(if number % 64 == 0 { 500 } else { 0 }));
     }
     take(Duration::from_millis(500));
@@ -118,7 +118,7 @@ fn loopback_a_flood_is_not_amplified_takes_no_memory_and_stops_no_load() {
         eprintln!("{got} bytes for {sent}, and {grown} bytes of memory");
         assert!(grown <= FLAT, "{grown} bytes of memory for a flood of {sent} bytes");
 
-        // A load while the flood goes on.
+        // A load during the flood.
         let mut control = Control::open(tcp, &secret).expect("the word is right");
         let at = ClockWatch::new().now().mono + 100_000_000;
         let params = Params { length: Span::from_secs(3), transport: Transport::Quic, ..Params::default() };

@@ -1,4 +1,4 @@
-//! What flows over QUIC take of memory: alone in its process, so that nothing else is counted.
+//! The memory that flows over QUIC take: alone in its process, so that nothing else is counted.
 
 mod ends;
 
@@ -73,7 +73,7 @@ fn loopback_a_flow_takes_the_memory_that_the_page_says() {
                 (most - before, flows.join().expect("no panic"))
             })
         };
-        // What the first load makes for good is not counted.
+        // Permanent allocations of the first load are not counted.
         measure(2);
         let grown = measure(100);
         drop(ends);

@@ -1,7 +1,7 @@
 //! The tests by name, each a row of data; [`crate::resolve`] fills in the numbers.
 //!
-//! Names of tests and series are those of flent 2.1 if flent has the test, so that its users and its plots
-//! find them. A new test is a new row, not new code.
+//! If flent 2.1 has a test, the test and its series have flent's names, so that its users and its plots find
+//! them. A new test is a new row, not new code.
 
 use crate::Direction;
 use crate::Dscp;
@@ -29,7 +29,7 @@ pub struct TestInfo {
     /// Applications in addition to its probes, as in [`crate::Params::with`].
     pub with: &'static [&'static str],
     /// Whether it measures responsiveness ([`crate::rpm`]), and over which version of TLS. Its number N is
-    /// that of the most connections that carry load.
+    /// the maximum number of connections that carry load.
     pub rpm: Option<Tls>,
     /// Default of the number N of flows per direction; absent if the test has no N.
     pub default_flows: Option<u32>,
@@ -54,7 +54,7 @@ pub struct FlowGroup {
     pub dscp: &'static [Dscp],
     /// Start in multiples of the delay D.
     pub start: u64,
-    /// How long each lasts.
+    /// The length of each.
     pub lasts: Lasts,
     /// The host of each member.
     pub host: HostRule,
@@ -63,15 +63,15 @@ pub struct FlowGroup {
 /// UDP flows that differ only in name, host and start.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpGroup {
-    /// Name of the series; a burst has its number behind it.
+    /// Name of the series; a burst's number follows it.
     pub name: &'static str,
     /// When its flows send.
     pub pattern: UdpPattern,
-    /// Rate of the payload where the user names none, bit/s.
+    /// Rate of the payload if the user gives none, bit/s.
     pub bps: u64,
-    /// Whether the user's rate counts.
+    /// Whether the user's rate applies.
     pub is_asked: bool,
-    /// UDP payload where the user names none, bytes.
+    /// UDP payload if the user gives none, bytes.
     pub payload: u32,
 }
 
@@ -84,7 +84,7 @@ pub enum UdpPattern {
     Hosts,
     /// One to each host. They start one after the other, evenly over the length, and stop together.
     Stagger,
-    /// Bursts of so many seconds, D before each of them.
+    /// Bursts of this many seconds, with a delay of D before each.
     Bursts(u64),
 }
 
@@ -203,7 +203,7 @@ const fn one(direction: Direction, name: &'static [&'static str], cc: &'static s
     FlowGroup { cc: Cc::Fixed(cc), ..group }
 }
 
-/// As many background flows as flent's `rrul_torrent` has, with LEDBAT.
+/// As many background flows as in flent's `rrul_torrent`, with LEDBAT.
 const fn torrent(direction: Direction, stem: &'static str) -> FlowGroup {
     let group = load(direction, Count::Fixed(6), Names::Numbered(stem), &[Dscp::CS1]);
     FlowGroup { cc: Cc::Fixed("ledbat"), ..group }
@@ -272,10 +272,10 @@ const PRIO_PROBES: ProbeGroup = ProbeGroup {
     host: HostRule::First,
 };
 const BE_PROBES: ProbeGroup = probe(&["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"]);
-/// What CUBIC competes with others in, and its probes.
+/// The flows of CUBIC in tests where it competes with others, and the probes.
 const CUBIC_UP: FlowGroup = fights(UP, &["TCP upload Cubic BE", "TCP upload Cubic CS1"], "cubic");
 const CUBIC_DOWN: FlowGroup = fights(DOWN, &["TCP download Cubic BE", "TCP download Cubic CS1"], "cubic");
-/// What competes with a fourth one.
+/// Flows that compete with a fourth one.
 const RENO_UP: FlowGroup = one(UP, &["TCP upload RENO"], "reno");
 const RENO_DOWN: FlowGroup = one(DOWN, &["TCP download RENO"], "reno");
 const WESTWOOD_UP: FlowGroup = one(UP, &["TCP upload WESTWOOD"], "westwood");
@@ -310,7 +310,7 @@ const ONE_HOST: TestInfo = TestInfo {
     hosts: 1,
     versions: &[],
 };
-/// UDP at the rate that the user names. Without one it is that of iperf, which flent runs for this.
+/// UDP at the user's rate. The default is that of iperf, which flent runs for this.
 const FLOOD: UdpGroup = UdpGroup {
     name: "UDP upload",
     pattern: UdpPattern::Steady,
@@ -372,7 +372,7 @@ const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_
 /// One server, by IPv4 and by IPv6.
 const BOTH_VERSIONS: TestInfo = TestInfo { hosts: 2, versions: &[IpVersion::V4, IpVersion::V6], ..ONE_HOST };
 
-/// flent requires the number of flows of `tcp_nup` and `tcp_ndown`. Our default is the number of RRUL in a
+/// flent requires a number of flows for `tcp_nup` and `tcp_ndown`. Our default is RRUL's number in a
 /// direction.
 const N: Option<u32> = Some(4);
 

@@ -42,7 +42,7 @@ const NAMES: [(&str, u8); 26] = [
 impl Dscp {
     /// Best effort, the default.
     pub const CS0: Dscp = Dscp(0);
-    /// Background, as flent's BK.
+    /// Background, like flent's BK.
     pub const CS1: Dscp = Dscp(8);
     /// Class selectors 2 to 4, 6 and 7.
     pub const CS2: Dscp = Dscp(16);

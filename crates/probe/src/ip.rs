@@ -13,7 +13,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// That of an address.
+    /// The version of an address.
     #[must_use]
     pub const fn of(address: IpAddr) -> IpVersion {
         if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 }

@@ -1,12 +1,12 @@
 //! Latency under load: the tests as data, the probe and the load.
 //!
-//! The crate has two layers. Without features it has no I/O. [`resolve`] turns the name of a test and its
+//! The crate has two layers. Without features it does no I/O. [`resolve`] turns the name of a test and its
 //! [`Params`] into a [`Test`] (which flows, which probes, when). [`echo`] has the isochronous UDP probe as
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net`
 //! adds the module `net`: the same test over real sockets and kernel TCP, with kernel receive times on Linux.
-//! The feature `quic`, which `net` includes, adds the module `quic`: flows over QUIC, as state machines too.
+//! The feature `quic`, which `net` includes, adds the module `quic`: flows over QUIC, also as state machines.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are

@@ -26,14 +26,14 @@ pub struct Params {
     pub step: Span,
     /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one.
     pub flows: Option<u32>,
-    /// Congestion control for tests that do not set their own. `rrul_var` takes several, with commas between
-    /// them, and gives them to its flows in turn.
+    /// Congestion control for tests that do not set their own. `rrul_var` takes several, separated by commas,
+    /// and gives them to its flows in turn.
     pub cc: Option<String>,
-    /// DSCPs for `rrul_var`, which gives them to its flows and probes in turn.
+    /// DSCPs for `rrul_var`, which assigns them to its flows and probes in turn.
     pub marks: Vec<Dscp>,
     /// Transport of the flows.
     pub transport: Transport,
-    /// Largest pacing rate of each TCP flow, of payload.
+    /// Largest pacing rate of each TCP flow's payload.
     pub pacing: Option<Rate>,
     /// Rate of the payload of UDP flows, for tests that do not set their own.
     pub udp_bandwidth: Option<Rate>,
@@ -129,7 +129,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     })
 }
 
-/// Responsiveness with up to `most` connections, in intervals of a second, as many as the length has.
+/// Responsiveness with up to `most` connections, in as many intervals of a second as fit into the length.
 fn responsiveness(tls: rpm::Tls, most: u32, params: &Params) -> Result<rpm::Plan, TestError> {
     let default = rpm::Settings::default();
     within("length, which has intervals of 1 s,", params.length, default.interval, DAY)?;
@@ -139,7 +139,7 @@ fn responsiveness(tls: rpm::Tls, most: u32, params: &Params) -> Result<rpm::Plan
     Ok(rpm::Plan { settings, tls, cc, host: 0 })
 }
 
-/// A flow of the catalogue, which is TCP there, over `transport`. Over QUIC it has another name.
+/// A flow of the catalogue, where it is TCP, over `transport`. Over QUIC it gets another name.
 fn carried(flow: Flow, transport: Transport) -> Result<Flow, TestError> {
     match transport {
         Transport::Tcp => Ok(flow),
@@ -150,10 +150,10 @@ fn carried(flow: Flow, transport: Transport) -> Result<Flow, TestError> {
     }
 }
 
-/// Least rate to which a flow may be held: below it a segment takes more than a second.
+/// Lowest rate limit of a flow: below it a segment takes more than a second.
 const LEAST_PACING: Rate = Rate(16_000);
 
-/// Whether the flows of the test can be held to the rate that was asked for.
+/// Checks whether the flows of the test can be limited to the requested rate.
 fn check_pacing(info: &TestInfo, params: &Params) -> Result<(), TestError> {
     let wrong = |why: String| Err(TestError::Unfit { what: "pacing", why });
     match params.pacing {
@@ -167,7 +167,7 @@ fn check_pacing(info: &TestInfo, params: &Params) -> Result<(), TestError> {
     }
 }
 
-/// Highest rate of a UDP flow, and least time between two datagrams of one.
+/// Highest rate of a UDP flow, and shortest time between two datagrams of a flow.
 const MOST_UDP: Rate = Rate(10_000_000_000);
 const LEAST_GAP: Span = Span(1_000);
 
@@ -231,7 +231,7 @@ struct Extras {
     talks: Vec<Talk>,
 }
 
-/// The calls, pages, videos and games of the test and those that were asked for.
+/// The calls, pages, videos and games of the test, and those that were requested.
 fn extras(info: &TestInfo, params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
     // Pages and videos are fetched over TCP.
@@ -294,7 +294,7 @@ fn check_cc(info: &TestInfo, n: u32, cc: &str) -> Result<(), TestError> {
     if info.flows.iter().any(|group| matches!(group.cc, Cc::Fixed(_))) {
         return Err(TestError::FixedCc { test: info.name.into() });
     }
-    // The arm checks a library with a user-defined one, given by its path.
+    // The arm checks a library with a user-defined congestion control, given by its path.
     let is_library =
         |cc: &str| cc.contains('/') && [".so", ".dylib", ".dll"].iter().any(|suffix| cc.contains(suffix));
     let is_name = |cc: &str| {
@@ -314,7 +314,7 @@ fn check_marks(info: &TestInfo, n: u32, marks: &[Dscp]) -> Result<(), TestError>
     if marks.is_empty() { Ok(()) } else { in_turn(info, n, "marks", marks.len()) }
 }
 
-/// Whether the test's flows have so many of these in turn.
+/// Checks whether the test's flows can use this many values in turn.
 fn in_turn(info: &TestInfo, n: u32, what: &'static str, given: usize) -> Result<(), TestError> {
     let wrong = |why: String| Err(TestError::Unfit { what, why });
     if !info.flows.iter().any(|group| matches!(group.names, Names::Marked(_))) {
@@ -638,7 +638,7 @@ mod tests {
         );
     }
 
-    /// The table of docs/tests.md: each of flent's tests is here or not, as it says.
+    /// The table of docs/tests.md says correctly which of flent's tests are here.
     #[test]
     fn the_page_says_which_of_flents_tests_are_here() {
         let page = include_str!("../../../docs/tests.md");

@@ -57,15 +57,15 @@ pub struct TcpSample {
     /// Whether the application limited that rate (`tcpi_delivery_rate_app_limited`).
     #[cfg_attr(feature = "serde", serde(default))]
     pub app_limited: bool,
-    /// Whether the connection negotiated ECN (`TCPI_OPT_ECN`); `None` if it is not known: of QUIC, and of a
+    /// Whether the connection negotiated ECN (`TCPI_OPT_ECN`); `None` if it is not known: for QUIC, and for a
     /// server that is older than this field.
     #[cfg_attr(feature = "serde", serde(default))]
     pub ecn: Option<bool>,
     /// Time in which the connection had data to send, microseconds (`tcpi_busy_time`).
     pub busy_us: u64,
-    /// Of that, time in which the receiver's window limited it (`tcpi_rwnd_limited`).
+    /// The part of that time in which the receiver's window limited it (`tcpi_rwnd_limited`).
     pub rwnd_limited_us: u64,
-    /// Of that, time in which the sender's own buffer limited it (`tcpi_sndbuf_limited`).
+    /// The part of that time in which the sender's own buffer limited it (`tcpi_sndbuf_limited`).
     pub sndbuf_limited_us: u64,
 }
 
@@ -136,8 +136,8 @@ pub enum Sample {
         /// How long the run waited for it, nanoseconds.
         waited: i64,
     },
-    /// The end of a flow as the sender or the receiver saw it. Each of the two that was connected reports
-    /// once.
+    /// The end of a flow as the sender or the receiver saw it. Each of the two reports once if it was
+    /// connected.
     FlowEnd {
         /// Index of the flow.
         flow: u32,
@@ -185,7 +185,7 @@ pub enum Sample {
         bytes: u64,
         /// Playing time in the buffer, in nanoseconds, when it arrived or was given up; without this segment.
         buffer: i64,
-        /// How long playback had stalled for want of it, nanoseconds.
+        /// How long playback had stalled because it was missing, nanoseconds.
         stalled: i64,
         /// The error, if there was one.
         error: Option<String>,

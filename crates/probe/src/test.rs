@@ -17,7 +17,7 @@ pub struct Test {
     pub about: String,
     /// Idle time before the load, in which only the probes run: the baseline.
     pub idle: Span,
-    /// IP version of each server host, all of which are one server; empty: they are servers of their own, of
+    /// IP version of each server host, if all of them are one server; empty: they are separate servers, with
     /// the run's version.
     pub versions: Vec<IpVersion>,
     /// Length of the load, including staggered parts. Probes run during idle and load.
@@ -47,18 +47,18 @@ pub struct Test {
 /// One flow that sends as much as its congestion control permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Name of the series, flent's where flent has one (`TCP upload BE`, `TCP download::1`).
+    /// Name of the series; flent's if flent has one (`TCP upload BE`, `TCP download::1`).
     pub name: String,
     /// Who sends.
     pub direction: Direction,
     /// Its transport.
     pub transport: Transport,
     /// Congestion control of the sender, at most 15 bytes: the kernel's name (`cubic`), or that of
-    /// [`crate::QuicCc`]. Empty for the system's own, of TCP uploads over sockets.
+    /// [`crate::QuicCc`]. Empty for the system's own, for TCP uploads over sockets.
     pub cc: String,
     /// DSCP of both directions of the connection.
     pub dscp: Dscp,
-    /// Most that its sender's pacing lets through, of payload (`SO_MAX_PACING_RATE`); TCP only.
+    /// Largest pacing rate of its sender, for payload (`SO_MAX_PACING_RATE`); TCP only.
     pub max_rate: Option<Rate>,
     /// Server host, counted from 0.
     pub host: usize,
@@ -68,10 +68,10 @@ pub struct Flow {
     pub stop: Span,
 }
 
-/// One UDP flow that sends at a constant rate, whatever becomes of its datagrams.
+/// One UDP flow that sends at a constant rate, no matter what happens to its datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpFlow {
-    /// Name of the series, flent's where flent has one (`UDP upload`).
+    /// Name of the series; flent's if flent has one (`UDP upload`).
     pub name: String,
     /// Who sends.
     pub direction: Direction,
@@ -90,16 +90,16 @@ pub struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// Room for what both ends must know of a datagram.
+    /// Room for what both ends must know about a datagram.
     pub const LEAST_PAYLOAD: u32 = 64;
-    /// What fits into an Ethernet frame with IPv4.
+    /// The most that fits into an Ethernet frame with IPv4.
     pub const MOST_PAYLOAD: u32 = 1472;
 }
 
 /// One isochronous UDP probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Name of the series, flent's where flent has one (`Ping (ms) UDP EF`).
+    /// Name of the series; flent's if flent has one (`Ping (ms) UDP EF`).
     pub name: String,
     /// Server host, counted from 0.
     pub host: usize,
@@ -112,8 +112,8 @@ pub struct Probe {
 }
 
 impl Test {
-    /// The test with the series of its responsiveness behind its own flows and probes; without
-    /// responsiveness, as it is.
+    /// The test with the series of its responsiveness after its own flows and probes; unchanged if it has no
+    /// responsiveness.
     #[must_use]
     pub fn with_rpm(mut self) -> Test {
         if let Some(plan) = &self.rpm {
@@ -130,7 +130,8 @@ impl Test {
     }
 
     /// The base round trip of each server host, where `first` is that of the first: each further server is
-    /// twice as far as the one before, since a test with several is about round-trip times that differ.
+    /// twice as far away as the previous one, since a test with several servers is about different round-trip
+    /// times.
     #[must_use]
     pub fn round_trips(&self, first: Span) -> Vec<Span> {
         let doublings = |host: usize| if self.versions.is_empty() { host.min(63) } else { 0 };
@@ -182,7 +183,7 @@ pub enum TestError {
     FixedFlows {
         /// Name of the test.
         test: String,
-        /// How many it has.
+        /// Its number of flows.
         flows: usize,
     },
     /// The number in the name and the given number differ.
@@ -203,7 +204,7 @@ pub enum TestError {
         /// The limit.
         most: u32,
     },
-    /// Another transport was given to a test that has one.
+    /// A transport was given to a test that has a fixed one.
     #[error("`{test}` is HTTP/2 over TCP: leave the transport out")]
     FixedTransport {
         /// Name of the test.

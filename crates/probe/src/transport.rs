@@ -31,7 +31,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// A word that names no transport.
+/// A word that is not the name of a transport.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no transport: tcp or quic")]
 pub struct ParseTransportError(String);

@@ -433,7 +433,7 @@ fn pages_of_a_missing_server_fail_and_are_reported() {
 #[test]
 fn a_thousand_flows() {
     let _alone = alone();
-    // Each connects within the load, on a busy machine too.
+    // Each connects within the load, even on a busy machine.
     let load = Span::from_secs(4);
     let flow = |i: usize| Flow {
         name: format!("flow {i}"),

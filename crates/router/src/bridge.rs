@@ -11,7 +11,7 @@ use crate::{Error, Result, sqm};
 
 /// What the names of the files begin with.
 const BRIDGE: &str = "bridge";
-/// Features that put packets together, or take a part out of them (`ethtool -k`).
+/// Features that join packets, or take a part out of them (`ethtool -k`).
 const MERGING: [&str; 5] = ["rx-gro", "rx-lro", "rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding"];
 
 /// The features of one interface that were on.
@@ -24,7 +24,7 @@ struct State {
     were_on: Vec<String>,
 }
 
-/// Two interfaces, ready to be linked. Dropping it puts them back.
+/// Two interfaces, ready to be linked. Dropping it restores them.
 #[derive(Debug)]
 pub struct Pair {
     interfaces: [Interface; 2],
@@ -53,7 +53,7 @@ impl Pair {
         let states = States::open()?;
         let pair = Pair { interfaces: found.map(Clone::clone), is_given_back: false };
         let done = pair.interfaces.iter().try_for_each(|interface| prepare(&states, interface));
-        // An error puts the pair back, which takes the lock again.
+        // An error restores the pair, which takes the lock again.
         drop(states);
         done.map(|()| pair)
     }
@@ -65,10 +65,10 @@ impl Pair {
         Interfaces::bridge(&client.name, &server.name, client.mtu.max(server.mtu))
     }
 
-    /// Puts both interfaces back.
+    /// Restores both interfaces.
     ///
     /// # Errors
-    /// `State` if the file of what was there before cannot be read, `System` if the kernel refuses.
+    /// `State` if the file with the previous state cannot be read, `System` if the kernel refuses.
     pub fn give_back(mut self) -> Result<()> {
         self.put_back()
     }
@@ -90,9 +90,9 @@ impl Drop for Pair {
     }
 }
 
-/// Switches off what puts packets together, and keeps in a file what was on.
+/// Switches off the features that join packets, and saves in a file which ones were on.
 fn prepare(states: &States, interface: &Interface) -> Result<()> {
-    // What a link that was killed left.
+    // The leftovers of a link whose process was killed.
     restore(states, interface.index)?;
     let were_on = merging(&interface.name)?;
     if were_on.is_empty() {
@@ -105,7 +105,7 @@ fn prepare(states: &States, interface: &Interface) -> Result<()> {
     })
 }
 
-/// The features of an interface that put packets together and are on.
+/// The features of an interface that join packets and are on.
 fn merging(interface: &str) -> Result<Vec<String>> {
     let features = Ethtool::open(interface)?.features()?;
     let is_meant = |name: &str| MERGING.contains(&name);

@@ -31,7 +31,7 @@ pub enum Error {
         /// What the kernel said.
         source: wire::Error,
     },
-    /// The file that keeps what was there before cannot be read or written.
+    /// The file with the previous state cannot be read or written.
     #[error("{path}: {source}")]
     State {
         /// The file.
@@ -46,17 +46,17 @@ pub enum Error {
 
 /// Not permitted (`errno(3)`).
 const EPERM: i32 = 1;
-/// Nothing there, by its name.
+/// There is nothing of that name.
 pub(crate) const ENOENT: i32 = 2;
 /// No such interface.
 pub(crate) const ENODEV: i32 = 19;
-/// Nothing there, as `sch_api.c` says of a queueing discipline.
+/// There is nothing: `sch_api.c` answers so for a queueing discipline.
 pub(crate) const EINVAL: i32 = 22;
 /// The kernel has no such thing.
 pub(crate) const EOPNOTSUPP: i32 = 95;
 
 impl Error {
-    /// Names the right that is missing, if the kernel refused a change for want of one.
+    /// Names the missing right, if the kernel refused a change because of it.
     pub(crate) fn or_right(self) -> Error {
         match &self {
             Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Error::Missing {

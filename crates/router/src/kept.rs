@@ -17,7 +17,7 @@ pub(crate) const FOLDER: &str = "/run/goodqueue";
 /// The file in it that is locked while interfaces are changed.
 const LOCK: &str = "sqm.lock";
 
-/// A queueing discipline that can be put back.
+/// A queueing discipline that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Before {
     /// Its kind.
@@ -31,9 +31,9 @@ pub(crate) struct Before {
 /// The files of this network namespace.
 pub(crate) struct States {
     folder: PathBuf,
-    /// Number of the namespace: numbers of interfaces are its own.
+    /// Number of the namespace: each has its own interface numbers.
     namespace: u64,
-    /// Held while interfaces are changed or looked at; `None` if nothing was ever changed.
+    /// Held while interfaces are changed or read; `None` if nothing was ever changed.
     _lock: Option<fs::File>,
 }
 
@@ -70,7 +70,8 @@ impl States {
         Ok(States { folder, namespace: namespace()?, _lock: Some(lock) })
     }
 
-    /// To read only, which takes no right and makes nothing. It waits, too, until nobody changes interfaces.
+    /// The same for reading only, which needs no right and creates nothing. It also waits until no other
+    /// process changes interfaces.
     pub(crate) fn look() -> Result<States> {
         let folder = PathBuf::from(FOLDER);
         let path = folder.join(LOCK);
@@ -93,7 +94,7 @@ impl States {
         Lock::take(&path).map_err(|source| Error::State { path, source })
     }
 
-    /// Everything that a command has kept.
+    /// Everything that a command has saved.
     pub(crate) fn all<T: DeserializeOwned>(&self, of: &str) -> Result<Vec<T>> {
         let prefix = format!("{of}-{}-", self.namespace);
         let failed = |source| Error::State { path: self.folder.clone(), source };

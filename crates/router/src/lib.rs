@@ -6,10 +6,10 @@
 //!   so that the queue is here and not in the modem.
 //! * [`autorate`] adjusts the rates of these shapers as the link behind them varies.
 //! * [`bridge`] prepares two interfaces for an emulated link between them.
-//! * [`shape`] takes the frames of an interface out to a program's own queues, and back.
-//! * [`watch`] reads the queues of interfaces, whoever set them up.
-//! * [`doctor`] looks for queues that are too long in this host, explains what to change and why, changes it,
-//!   and undoes that.
+//! * [`shape`] sends the frames of an interface through a program's own queues, and back.
+//! * [`watch`] reads the queues of interfaces, no matter what set them up.
+//! * [`doctor`] looks for queues that are too long in this host, explains what to change and why, makes the
+//!   change, and undoes it.
 //! * [`airtime`] shows the stations of an access point, and sets their weights by a policy.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator

@@ -5,9 +5,9 @@
 //!   what arrives at IFACE ─ ingress filter ─► gqdn (dummy) ─ packet socket ─► our queue ─► gqdn, marked
 //!                                                                      gqdn's egress filter ─► arrives at IFACE
 //! ```
-//! A marked frame passes the filters of `IFACE`, so it takes the detour only once. If the program dies,
-//! frames would still go to the dummies, where nobody reads them. So another process, which only waits for
-//! that, deletes the filters ([`clean`]).
+//! A marked frame passes the filters of `IFACE`, so it takes the detour only once. If the program died,
+//! frames would still go to the dummies, where nothing reads them. So another process waits only for that,
+//! and then deletes the filters ([`clean`]).
 
 use std::fs;
 
@@ -37,13 +37,13 @@ struct State {
     index: u32,
 }
 
-/// The dummies of an interface: for what leaves, and for what arrives. The number is the interface's, so that
-/// the names are short and no others'.
+/// The dummies of an interface: for what leaves, and for what arrives. Their names contain the interface's
+/// number, so they are short and unique.
 fn dummies(index: u32) -> [String; 2] {
     [format!("gqup{index}"), format!("gqdn{index}")]
 }
 
-/// The changes that a detour takes. The last two are the ones that send frames on it.
+/// The changes that a detour needs. The last two are the ones that send frames on it.
 #[must_use]
 pub fn plan(interface: &Interface) -> Vec<Change> {
     let dev = interface.name.clone();
@@ -65,13 +65,13 @@ pub fn plan(interface: &Interface) -> Vec<Change> {
     changes
 }
 
-/// Whether one of the queues is to tell hosts apart behind address translation (`nat` of `cake`).
+/// Whether one of the queues must distinguish hosts behind address translation (`nat` of `cake`).
 #[must_use]
 pub fn tracks(queues: [&QueueSpec; 2]) -> bool {
     queues.into_iter().any(is_behind_translation)
 }
 
-/// Opens a view of connection tracking if one of the queues, up and down, is to tell hosts apart behind
+/// Opens a view of connection tracking if one of the queues, up and down, must distinguish hosts behind
 /// address translation (`nat` of `cake`). It changes nothing.
 ///
 /// # Errors
@@ -90,13 +90,13 @@ fn is_behind_translation(queue: &QueueSpec) -> bool {
     is_own || queue.leaf().is_some_and(|leaf| is_behind_translation(&leaf))
 }
 
-/// How many changes at the end of a plan are those of the interface itself.
+/// How many changes at the end of a plan affect the interface itself.
 const OWN: usize = 5;
-/// How many of them, again at the end, send frames on the detour.
+/// How many of them, also at the end, send frames on the detour.
 const TAKE: usize = 2;
 
-/// The changes of the interface itself, on the dummy that takes what leaves: if the kernel lacks a module, it
-/// says so here, and the interface was not touched.
+/// The changes of the interface itself, tried on the dummy for what leaves. If the kernel lacks a module,
+/// they fail here, and the interface is not touched.
 fn rehearsal(own: &[Change], interface: &Interface) -> Vec<Change> {
     let [dummy, _] = dummies(interface.index);
     let on_dummy = |change: &Change| match change.clone() {
@@ -107,18 +107,18 @@ fn rehearsal(own: &[Change], interface: &Interface) -> Vec<Change> {
     own.iter().map(on_dummy).chain([Change::DeleteClsact(dummy.clone())]).collect()
 }
 
-/// A detour. Dropping it puts back what was there before.
+/// A detour. Dropping it restores the previous state.
 pub struct Detour {
     interface: Interface,
     route: Route,
-    /// What is still to be made.
+    /// The changes that are still to be made.
     take: Vec<Change>,
-    /// Says to others that it is in use.
+    /// Tells other processes that it is in use.
     _held: Lock,
 }
 
 impl Detour {
-    /// Makes a detour that nothing takes yet.
+    /// Makes a detour that no frame takes yet.
     ///
     /// # Errors
     /// `Refused` for an interface that cannot have one, `Missing` without a right or a module; nothing is
@@ -141,13 +141,13 @@ impl Detour {
             Error::Refused(format!("goodqueue shape is on {name} already; end it first, with Ctrl-C or kill"))
         })?;
         if let Some(state) = kept(&states, interface.index)? {
-            // What a shaper left that was killed, and whose guard was killed too.
+            // The leftovers of a shaper that was killed together with its guard.
             remove(&state, &states, &mut route)?;
         }
         for state in states.all::<State>(SHAPE)? {
             let is_gone = all.iter().all(|interface| interface.index != state.index);
             if is_gone && states.lock(SHAPE, state.index)?.is_some() {
-                // The same of an interface that is gone.
+                // The same for an interface that is gone.
                 remove(&state, &states, &mut route)?;
             }
         }
@@ -171,7 +171,7 @@ impl Detour {
         let mut make = |change| detour.make(change).map(|()| count += 1);
         let made = changes.iter().chain(&own).try_for_each(&mut make);
         if count == 0 {
-            // Without a right nothing could be removed either, and there is nothing.
+            // Without the right nothing could be removed either, and nothing was made.
             states.remove(SHAPE, detour.index())?;
         }
         drop(states);
@@ -181,7 +181,7 @@ impl Detour {
 
     fn make(&mut self, change: &Change) -> Result<()> {
         if let Change::SetUp(dummy) = change {
-            // Nothing of its own is to leave through it. Without IPv6 there is no such file.
+            // The host must send nothing of its own through it. Without IPv6 there is no such file.
             let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{dummy}/disable_ipv6"), "1");
             set_offloads(dummy, false)?;
         }
@@ -206,7 +206,7 @@ impl Detour {
         self.interface.index
     }
 
-    /// Sends all frames on the detour. The engine must run.
+    /// Sends all frames on the detour. The engine must be running.
     ///
     /// # Errors
     /// `Kernel` if a filter cannot be made.
@@ -217,7 +217,7 @@ impl Detour {
         Ok(())
     }
 
-    /// Sends no more frames on the detour. Those that are on it come back.
+    /// Sends no more frames on the detour. Frames that are on it come back.
     ///
     /// # Errors
     /// `Kernel` if the filters cannot be deleted.
@@ -263,7 +263,7 @@ fn name_now(route: &mut Route, index: u32) -> Result<Option<String>> {
     Ok(interfaces(route)?.into_iter().find(|interface| interface.index == index).map(|found| found.name))
 }
 
-/// Says what the kernel lacks.
+/// Names what the kernel lacks.
 fn explain(error: Error, change: &Change) -> Error {
     let Error::Kernel { source, .. } = &error else { return error };
     if !matches!(source.errno(), Some(ENOENT | EOPNOTSUPP)) {

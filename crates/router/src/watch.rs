@@ -1,5 +1,5 @@
 //! Reads the queues: what each queueing discipline of an interface has sent, dropped and marked since the
-//! last reading, and what waits in it.
+//! last reading, and what waits in it now.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -29,8 +29,8 @@ pub struct Bql {
 }
 
 impl Snapshot {
-    /// Looks at the interfaces with these names; at all but loopback if there are none. With `flows`, at
-    /// the flows that wait in their queues, too.
+    /// Looks at the interfaces with these names, or at all but loopback if no names are given. With `flows`,
+    /// it also looks at the flows that wait in their queues.
     ///
     /// # Errors
     /// `Refused` for a name that is not there; those of [`Route::dump`].
@@ -48,7 +48,7 @@ impl Snapshot {
         };
         let mut meant: Vec<(Interface, Vec<Installed>)> =
             all.into_iter().filter(is_meant).map(|interface| (interface, Vec::new())).collect();
-        // Both are sorted by number, so that a thousand interfaces take no longer than they must.
+        // Both are sorted by number, so that a thousand interfaces take no longer than necessary.
         meant.sort_by_key(|(interface, _)| interface.index);
         qdiscs.retain(|qdisc| !qdisc.is_ingress());
         for qdisc in qdiscs {
@@ -98,15 +98,15 @@ const FAIR: [&str; 2] = ["fq_codel", "cake"];
 /// A flow that waits in a queue, or all flows of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// What it is: the number of its class, as tc writes it; or its ends.
+    /// Its name: the number of its class, as tc writes it, or its ends.
     pub name: String,
     /// Bytes that wait; `None` if only packets are counted.
     pub waiting_bytes: Option<u64>,
     /// Packets that wait.
     pub waiting_packets: u64,
-    /// Bytes sent since it came, if they are counted.
+    /// Bytes sent since it appeared, if they are counted.
     pub sent_bytes: Option<u64>,
-    /// Packets dropped, since it came (`cake`: since the queue was made).
+    /// Packets dropped since it appeared (`cake`: since the queue was made).
     pub drops: u64,
     /// Packets marked with CE, if they are counted.
     pub marks: Option<u64>,
@@ -117,7 +117,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A class with packets; others are no flows of the moment.
+    /// A class with packets; others are not current flows.
     fn of(class: &Installed) -> Option<Flow> {
         (class.counts.qlen > 0).then(|| Flow {
             name: format!("{:x}:{:x}", class.handle, class.minor),
@@ -186,8 +186,8 @@ pub struct Queue {
     pub drop_rate: f64,
     /// Marked between the looks, packets a second.
     pub mark_rate: f64,
-    /// How long a packet waits: what `cake` measures, otherwise what waits at the rate between the looks, ms.
-    /// `None` if something waits and nothing was sent.
+    /// How long a packet waits, ms: as `cake` measures it; otherwise the backlog divided by the rate between
+    /// the looks. `None` if something waits and nothing was sent.
     pub wait_ms: Option<f64>,
 }
 
@@ -200,7 +200,7 @@ impl Queue {
         let counts = qdisc.counts;
         let rate = |of: &dyn Fn(&Installed) -> u64| {
             let then = before.map_or(0, of);
-            // A queue that was made anew counts from zero.
+            // The counters of a queue that was made again start from zero.
             of(qdisc).checked_sub(then).unwrap_or(of(qdisc)) as f64 / seconds
         };
         let rate_bps = if before.is_some() { 8.0 * rate(&|of| of.counts.bytes) } else { 0.0 };

@@ -1,8 +1,8 @@
-//! What the live engine can take on this machine: the table of docs/performance.md, "The live engine".
+//! The capacity of the live engine on this machine: the table of docs/performance.md, "The live engine".
 //!
 //! `cargo bench -p goodqueue-wire --bench engine [-- ROW...]`. Both ends of each TCP connection are on this
-//! machine, so they share its processors with the engine. Of three runs of a row the least disturbed
-//! counts: the one with the lowest 99th percentile of lateness. A row is valid by the engine's own rule
+//! machine, so they share its processors with the engine. Each row has the least disturbed of three runs: the
+//! one with the lowest 99th percentile of lateness. A row is valid by the engine's own rule
 //! ([`goodqueue_wire::EngineSample::validity`]). Exit code 1 if a bar is missed.
 #![allow(clippy::unwrap_used)]
 
@@ -27,11 +27,11 @@ const RUNS: usize = 3;
 const WARM_UP: Duration = Duration::from_millis(800);
 /// Bytes of the headers of a segment with timestamps: Ethernet, IPv4, TCP, and 12 of options.
 const HEADERS: f64 = 66.0;
-/// The bar of the error of the rate, while the line is busy.
+/// The bar for the error of the rate, while the line is busy.
 const MOST_ERROR: f64 = 0.001;
-/// The bar of what the engine takes of one processor at 100 Mbit/s both ways, with its spinning.
+/// The bar for the share of one processor that the engine takes at 100 Mbit/s both ways, including spinning.
 const MOST_SHARE: f64 = 0.25;
-/// The bar of the delay through an idle engine, one way.
+/// The bar for the one-way delay through an idle engine.
 const MOST_IDLE: Duration = Duration::from_micros(50);
 
 /// One row of the table.
@@ -68,9 +68,9 @@ impl Row {
     }
 }
 
-/// What was measured of a row.
+/// The measurements of a row.
 struct Measured {
-    /// What arrived relative to what the line sends while it is busy, less one.
+    /// What arrived, relative to what the line sends while it is busy, minus one.
     error: f64,
     /// The share of time for which the line was busy.
     busy: f64,
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints a row; the bars that it misses.
+/// Prints a row; returns the bars that it misses.
 fn tell(row: Row, Measured { error, busy, report }: &Measured) -> Vec<String> {
     let name = row.name();
     let (late, cpu) = (report.last.lateness, report.cpu);
@@ -209,7 +209,7 @@ fn connect(lab: &Lab, from: Side) -> (TcpStream, TcpStream) {
     if from == Side::Client { (client, server) } else { (server, client) }
 }
 
-/// What an interface has received, as its kernel counts it: a measure that is not the engine's own.
+/// What an interface has received, as its kernel counts it: a measure independent of the engine.
 struct Received(File);
 
 impl Received {
@@ -218,7 +218,8 @@ impl Received {
     }
 
     /// Bytes on the wire. A super-packet counts as its segments: the headers that they share on this side
-    /// come once each. With acknowledgements among them, which are short, all frames are taken as they are.
+    /// come once each. If there are acknowledgements among the frames, which are short, all frames count as
+    /// they are.
     fn bytes(&mut self, has_acks: bool) -> f64 {
         let mut text = String::new();
         self.0.rewind().unwrap();
@@ -233,7 +234,7 @@ impl Received {
     }
 }
 
-/// Half the round trip of 64 bytes through an engine without load: the middle one of 200.
+/// Half the round trip of 64 bytes through an engine without load: the median of 200.
 fn idle() -> Duration {
     let lab = Lab::new(&LabSpec::default()).unwrap();
     let (client, server) = net::udp_pair(&lab, false);

@@ -57,7 +57,7 @@ pub(crate) struct Air<M> {
     /// The medium has all events up to this time.
     clock: Nanos,
     clock_backward: u64,
-    /// Tells connections apart.
+    /// Distinguishes connections.
     hasher: FlowHasher,
 }
 
@@ -75,7 +75,7 @@ impl Exit for Landing<'_> {
         side.left.add(note.len);
         if let Some(flows) = &mut side.flows {
             let Note { len, payload, entered, flow, .. } = note;
-            // Nobody knows when the last of its transmissions began.
+            // It is not known when the last of its transmissions began.
             flows.sent(flow, now, now, Sent { len, payload, entered, is_lost: false });
         }
         side.after.push(now, note.host, Ready { frame, mark: is_marked(note.dsfield, dsfield) });
@@ -103,7 +103,7 @@ impl Exit for Landing<'_> {
 }
 
 impl<M: Medium> Air<M> {
-    /// Allocates all memory; `frames` is the size of the pool. Each connection is counted if `flows` says so.
+    /// Allocates all memory; `frames` is the size of the pool. With `flows`, each connection is counted.
     pub(crate) fn new(
         medium: M,
         [up, down]: [Delays; 2],
@@ -134,8 +134,8 @@ impl<M: Medium> Air<M> {
             if is_event {
                 self.medium.advance(self.clock, &mut Landing { sides: &mut self.sides, pool });
                 if self.medium.next_event().is_some_and(|next| next <= self.clock) {
-                    // The medium breaks its contract. The next turn tries again, so the engine does not hang
-                    // here.
+                    // The medium violates its contract. The next turn tries again, so the engine does not
+                    // hang here.
                     self.clock_backward += 1;
                     break;
                 }

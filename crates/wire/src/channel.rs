@@ -20,12 +20,12 @@ use crate::ways::{DOWN, UP, Ways};
 pub(crate) struct Ready {
     /// Its first slot, if it is a super-packet.
     pub(crate) frame: u32,
-    /// A queue has set CE, but it is not in the frame yet.
+    /// A queue has set CE, but the frame does not have it yet.
     pub(crate) mark: bool,
 }
 
 impl Ready {
-    /// Appends what leaves, as it leaves, to `slots`: all segments of a super-packet, parted.
+    /// Appends the leaving slots to `slots`, as they leave: all segments of a super-packet, separately.
     pub(crate) fn leave(self, pool: &mut Pool, slots: &mut Vec<Slot>) {
         let mut next = Some(self.frame);
         while let Some(frame) = next {
@@ -62,20 +62,20 @@ pub(crate) trait Channel {
     fn is_backlogged(&self, _way: usize) -> bool {
         false
     }
-    /// The earliest time at which a frame must be sent that has not arrived in direction `way` yet; `None`:
-    /// as soon as it has.
+    /// The earliest time at which a frame must be sent that has not yet arrived in direction `way`; `None`:
+    /// as soon as it has arrived.
     fn next_send_of_an_arrival(&self, _way: usize) -> Option<Nanos> {
         None
     }
     /// The time of the next decision.
     fn next_event(&self) -> Option<Nanos>;
-    /// The state of up and down; that of a direction which it does not serve is empty.
+    /// The state of up and down; a direction that it does not serve is empty.
     fn sample(&self) -> [PathSample; 2];
     /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
-    /// Makes something different in direction `way`.
+    /// Changes something in direction `way`.
     fn change(&mut self, _way: usize, _change: Change) {}
-    /// What is inside direction `way`; nothing of a direction which it does not serve.
+    /// What is inside direction `way`; nothing if it does not serve that direction.
     fn contents(&self, _way: usize) -> Contents {
         Contents::default()
     }
@@ -90,7 +90,7 @@ pub(crate) trait Channel {
 pub(crate) struct Account {
     pub(crate) drops: [u64; Reason::ALL.len()],
     pub(crate) marks: u64,
-    /// Segments that queues cut off super-packets, without the first of each.
+    /// Segments that queues cut off super-packets, not counting the first of each.
     pub(crate) cut: u64,
 }
 
@@ -125,12 +125,12 @@ pub(crate) struct FrameObserver<'a> {
     pub(crate) account: &'a mut Account,
     pub(crate) flows: Option<&'a mut Flows>,
     pub(crate) hasher: &'a FlowHasher,
-    /// Of the super-packet that the queue cuts.
+    /// The rest of the super-packet that the queue is cutting.
     pub(crate) rest: Option<Rest>,
 }
 
 impl FrameObserver<'_> {
-    /// The bytes of a packet; of a super-packet, those of its first segment.
+    /// The bytes of a packet; for a super-packet, those of its first segment.
     fn frame(&self, packet: &Header) -> &[u8] {
         let frame = frame_of(packet.cookie);
         self.pool.start(frame, self.pool.note(frame).held)

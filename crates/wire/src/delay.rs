@@ -29,7 +29,7 @@ impl<T> DelayLines<T> {
         self.least
     }
 
-    /// From now on all items have this delay. None overtakes those that are under way.
+    /// From now on all new items have this delay. None overtakes those already under way.
     pub(crate) fn set(&mut self, delay: Span) {
         self.delays.fill(delay);
         self.least = delay;

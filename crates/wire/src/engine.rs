@@ -1,5 +1,5 @@
 //! The engine: real-time threads that act as the wire between client and server, in the router of a lab or
-//! between interfaces of this machine. There is one, or one for each direction, or one for each of the queues
+//! between interfaces of this machine. There is one thread, or one for each direction, or one for each queue
 //! of a direction.
 //!
 //! A thread reads frames from an interface, enqueues them in the queue of their direction, dequeues them at
@@ -38,13 +38,12 @@ use crate::sys::thread::cpus;
 use crate::ways::{BOTH, UP, Ways};
 use crate::{Error, Result};
 
-/// How often, and how many times, to look for samples of the same time.
+/// How often, and how many times, to look for samples from the same time.
 const LOOK: Duration = Duration::from_micros(100);
 const LOOKS: u32 = 20;
 
-/// What is called with a protocol (6 for TCP, 17 for UDP) and a destination when the first packet to it
-/// comes from the client. It runs in the engine's thread, and what it does is done before the packet is
-/// delivered.
+/// Called with a protocol (6 for TCP, 17 for UDP) and a destination when the first packet to it comes from
+/// the client. It runs in the engine's thread, and returns before the packet is delivered.
 pub type OnDestination = Box<dyn FnMut(u8, SocketAddr) + Send>;
 
 /// The configuration of the engine.
@@ -56,18 +55,18 @@ pub struct EngineSpec<Q> {
     pub down: PathSpec<Q>,
     /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
     pub seed: u64,
-    /// Frames in queues, rings and delay lines, 256 to 2^20: of both directions together, or of each if it
-    /// has a thread of its own. The queues of a direction with several have equal parts, at least 256 each.
+    /// Frames in queues, rings and delay lines, 256 to 2^20: for both directions together, or for each if it
+    /// has its own thread. If a direction has several queues, each gets an equal part, at least 256.
     pub frames: u32,
     /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
-    /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
-    /// On a machine with one processor the engine never spins. Nor does it by itself with more threads than
-    /// processors.
+    /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us. On
+    /// a machine with one processor the engine never spins. With more threads than processors it does not
+    /// spin by default.
     pub spin: Option<Span>,
-    /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
+    /// Counts each connection separately ([`crate::PathReport::flows`]); `None`: counts no connections.
     pub flows: Option<FlowSpec>,
-    /// Called on each of the engine's threads with its work: prepares the thread for a queue of the program's
-    /// own, and calls the work once.
+    /// Called on each of the engine's threads with its work. It prepares the thread for a queue of the
+    /// program's own, and calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
     /// One thread for both directions, or a thread for each.
     pub threads: Threads,
@@ -77,9 +76,9 @@ pub struct EngineSpec<Q> {
 /// several queues ([`PathSpec::others`]), each queue of both directions has a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// Two if the process may use at least three processors, so that one is left to everything else even
-    /// if both threads spin; one if [`EngineSpec::around`] is there, since a language may have a lock that
-    /// threads share.
+    /// Two if the process may use at least three processors, so that one is left for everything else even if
+    /// both threads spin. One if [`EngineSpec::around`] is set, since a language may have a lock that threads
+    /// share.
     #[default]
     Auto,
     /// One: it needs the fewest wake-ups.
@@ -126,7 +125,7 @@ impl Engine {
         Engine::start_with(Environment::of(lab)?, spec.settings(), spec.into_tasks()?)
     }
 
-    /// [`Engine::start`], with something to do before a destination gets its first packet. Up has one queue.
+    /// [`Engine::start`], with a call before a destination gets its first packet. Up has one queue.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
@@ -154,8 +153,8 @@ impl Engine {
         Engine::start_with(environment, spec.settings(), spec.into_tasks()?)
     }
 
-    /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before
-    /// a destination gets its first packet.
+    /// [`Engine::start`], with a medium instead of the two lines. `act`, if given, is called before a
+    /// destination gets its first packet.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
@@ -192,7 +191,7 @@ impl Engine {
                 return Err(Error::Invalid { what: "queues", wanted, got });
             }
         }
-        // A thread that spins would keep a processor from another.
+        // A spinning thread would keep a processor from another thread.
         let spin = settings.spin.or_else(|| (tasks.len() > cpus()).then_some(Span::ZERO));
         let others = (1..tasks.len()).map(|_| interfaces.another()).collect::<Result<Vec<_>>>()?;
         // The first thread serves the client's packets, alone or with those to the client.
@@ -229,7 +228,7 @@ impl Engine {
     }
 }
 
-/// What a thread of an engine is to do.
+/// The work of a thread of an engine.
 struct Task<F> {
     /// The directions that it serves.
     ways: Range<usize>,
@@ -252,11 +251,11 @@ struct Worker {
     /// The directions that it serves.
     ways: Range<usize>,
     shared: Arc<Shared>,
-    /// It returns nothing if it could not begin.
+    /// Returns `None` if it could not start.
     thread: Option<JoinHandle<Option<Part>>>,
 }
 
-/// When the thread that has it ends, by an error or a panic too, all threads of the engine end.
+/// When the thread that holds this ends, even by an error or a panic, all threads of the engine end.
 struct EndsAll(Arc<AtomicBool>);
 
 impl Drop for EndsAll {
@@ -266,7 +265,7 @@ impl Drop for EndsAll {
 }
 
 impl Running {
-    /// Starts one, and returns when it is running.
+    /// Starts a thread, and returns when it is running.
     fn start<C: Channel>(
         &mut self,
         ways: Range<usize>,
@@ -302,12 +301,12 @@ impl Running {
         started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })?
     }
 
-    /// What is shared with each.
+    /// What is shared with each thread.
     fn shared(&self) -> impl Iterator<Item = &Shared> {
         self.0.iter().map(|worker| &*worker.shared)
     }
 
-    /// What is shared with those that serve direction `way`: one, or several with a queue each.
+    /// What is shared with the threads that serve direction `way`: one, or several with a queue each.
     fn serving(&self, way: usize) -> impl Iterator<Item = &Shared> {
         self.0.iter().filter(move |worker| worker.ways.contains(&way)).map(|worker| &*worker.shared)
     }
@@ -316,7 +315,7 @@ impl Running {
         self.0.iter().all(|worker| worker.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
     }
 
-    /// Ends all; `None` for one that panicked.
+    /// Ends all threads; `None` for one that panicked.
     fn end(&mut self) -> Vec<Option<Part>> {
         self.shared().for_each(|shared| shared.stop.store(true, Ordering::Relaxed));
         let threads = self.0.iter_mut().filter_map(|worker| worker.thread.take());
@@ -333,9 +332,9 @@ impl Drop for Running {
 /// Where an engine works.
 struct Environment {
     interfaces: Interfaces,
-    /// Those whose interfaces could lose frames unseen.
+    /// The namespaces whose interfaces could lose frames unnoticed.
     namespaces: Vec<Netns>,
-    /// The one to work in; `None`: that of the calling thread.
+    /// The namespace to work in; `None`: that of the calling thread.
     router: Option<Netns>,
     act: Option<OnDestination>,
     taken: Option<Taken>,
@@ -358,7 +357,7 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
         Settings { seed: self.seed, frames: self.frames, spin: self.spin, around: self.around }
     }
 
-    /// For each thread what makes its directions there.
+    /// For each thread, the function that makes its directions in that thread.
     fn into_tasks(self) -> Result<Vec<Task<MakePaths<Q>>>> {
         let EngineSpec { up, down, seed, frames, spin: _, flows, around, threads } = self;
         up.check()?;
@@ -366,7 +365,7 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
         let are_several = up.queues() > 1 || down.queues() > 1;
         let parts = if are_several || threads.are_two(around.is_some()) {
             let apart = |(way, spec): (usize, PathSpec<Q>)| {
-                // They are few.
+                // There are few queues.
                 #[allow(clippy::cast_possible_truncation)]
                 let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
                 (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, Ways::only(way, spec)))
@@ -389,7 +388,7 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
     }
 }
 
-/// Frames that any interface of the lab could not forward, since it exists.
+/// Frames that interfaces of the lab could not forward, since the lab was created.
 fn interface_drops(counters: &mut [Counters]) -> Result<u64> {
     counters.iter_mut().map(Counters::send_drops).sum()
 }
@@ -407,8 +406,8 @@ pub struct EngineHandle {
 }
 
 impl EngineHandle {
-    /// The latest sample: at most about 10 ms old. It never delays the engine. With several
-    /// threads it may take 2 ms: their samples are of the same 10 ms, unless a thread is late by more.
+    /// The latest sample: at most about 10 ms old. It never delays the engine. With several threads it may
+    /// take 2 ms: their samples are from the same 10 ms, unless a thread is late by more.
     #[must_use]
     pub fn sample(&self) -> EngineSample {
         let mut looks = 0;
@@ -433,7 +432,7 @@ impl EngineHandle {
         }
     }
 
-    /// Makes a direction different, within about 20 ms. It has no effect on a medium.
+    /// Changes a direction, within about 20 ms. It has no effect on a medium.
     ///
     /// # Errors
     /// `Invalid` for a value out of range, or a line under several queues; then nothing changes.
@@ -470,7 +469,7 @@ impl EngineHandle {
             }
         }
         let mut contents: [Contents; 2] = Default::default();
-        // A thread tells of nothing in a direction that it does not serve.
+        // A thread reports nothing for a direction that it does not serve.
         for these in told.into_iter().flatten() {
             contents.iter_mut().zip(these).for_each(|(all, these)| all.add(these));
         }
@@ -500,7 +499,7 @@ impl EngineHandle {
     }
 }
 
-/// The report of an engine from what its threads have measured; `None` if a direction is missing.
+/// The report of an engine, from the measurements of its threads; `None` if a direction is missing.
 fn together(parts: Vec<Part>) -> Option<EngineReport> {
     let Part { last, paths, lateness, cpu, scheduling, failure } = parts.into_iter().reduce(Part::and)?;
     let [up, down] = paths;
@@ -514,7 +513,7 @@ mod tests {
     use super::*;
     use crate::ways::DOWN;
 
-    /// The directions and the frames of each thread of an engine with so many queues up and down.
+    /// The directions and the frames of each thread of an engine with these numbers of queues up and down.
     fn tasks(queues: [usize; 2], threads: Threads) -> Vec<(Range<usize>, u32)> {
         let queue = || {
             let spec: QueueSpec = "pfifo".parse().expect("a queue");

@@ -1,5 +1,5 @@
 //! What the lines did with the packets of each connection. Each direction counts what passes it. The other
-//! direction shows how much a TCP connection delivered: how far its acknowledgements rose.
+//! direction shows how much a TCP connection delivered, by how far its acknowledgements rose.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -11,15 +11,15 @@ use crate::frame::{self, ETHERNET, Meta, TCP};
 use crate::sample::Count;
 use crate::tcp_header;
 
-/// Maximum number of connections tracked in a direction; the packets of others are counted together.
+/// Most connections that are counted in a direction; the packets of others are counted together.
 pub const MOST_FLOWS: usize = 10_000;
-/// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of one that never
-/// rests, at 100 ms. What arrives later has no step.
+/// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of a connection
+/// that never pauses, with steps of 100 ms. Later packets have no step.
 pub const MOST_STEPS: usize = 1 << 20;
-/// A connection of which nothing is in the line and that was silent for so long gives its place to another,
-/// if there are too many.
+/// If there are too many connections, one that was silent for this long, and has nothing in the line, gives
+/// its place to another.
 const SILENT: Span = Span::from_millis(30_000);
-/// Connections that keep their places though they are silent: those with the most bytes.
+/// Connections that keep their places although they are silent: those with the most bytes.
 const KEPT: usize = 100;
 /// Time between two searches for places.
 const SEARCH: Span = Span::from_millis(1000);
@@ -37,7 +37,7 @@ pub struct FlowSpec {
     pub step: Span,
 }
 
-/// The two ends of a connection, or of what else passes between them.
+/// The two ends of a connection, or of other traffic between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ends {
     /// The protocol above IP: 6 for TCP, 17 for UDP.
@@ -55,7 +55,8 @@ pub struct Step {
     pub number: u64,
     /// Bytes of payload that were sent and not lost, headers of TCP and UDP excluded.
     pub payload: u64,
-    /// Bytes of the other direction that were acknowledged, as the acknowledgements came to the queue.
+    /// Bytes of the other direction that were acknowledged, counted when the acknowledgements came to the
+    /// queue.
     pub acked: u64,
 }
 
@@ -66,23 +67,23 @@ pub struct Flow {
     pub ends: Ends,
     /// When its first packet came to the queue.
     pub first: Nanos,
-    /// When its last one did.
+    /// When its last packet came to the queue.
     pub last: Nanos,
     /// What came to the queue.
     pub arrived: Count,
-    /// What the line sent, including what was lost behind it.
+    /// What the line sent, including what was lost after it.
     pub sent: Count,
-    /// Packets dropped by the queue or lost behind the line.
+    /// Packets dropped by the queue or lost after the line.
     pub drops: u64,
-    /// Those of them that were lost behind the line.
+    /// The packets of these that were lost after the line.
     pub lost: u64,
     /// Packets marked CE by the queue.
     pub marks: u64,
-    /// Sum of the times from arrival until the line began to send a packet, of all that it sent.
+    /// The sum, over all packets sent, of the time from arrival until the line began to send the packet.
     pub waited: Span,
-    /// The longest of them.
+    /// The longest of these times.
     pub longest: Span,
-    /// What happened in each step in which something did, in their order.
+    /// The steps in which something happened, in order.
     pub steps: Vec<Step>,
     /// Bytes dropped by the queue.
     dropped_bytes: u64,
@@ -91,7 +92,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// One whose first packet comes now.
+    /// A flow whose first packet comes now.
     pub(crate) fn new(ends: Ends, now: Nanos) -> Flow {
         Flow {
             ends,
@@ -110,8 +111,8 @@ impl Flow {
         }
     }
 
-    /// Bytes of the packets that wait in the queue, or are on the line. While a queue has cut a part of a
-    /// super-packet, the headers of its segments count as they come.
+    /// Bytes of the packets that wait in the queue or are on the line. While a queue has cut only a part of a
+    /// super-packet, the headers of its segments count as they are added.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.arrived.bytes.saturating_sub(self.sent.bytes).saturating_sub(self.dropped_bytes)
@@ -120,7 +121,7 @@ impl Flow {
     /// Packets that wait in the queue, or are on the line.
     #[must_use]
     pub fn waiting(&self) -> u64 {
-        // What is lost behind the line counts as sent and as dropped.
+        // What is lost after the line counts both as sent and as dropped.
         self.arrived.packets.saturating_sub(self.sent.packets).saturating_sub(self.drops - self.lost)
     }
 }
@@ -152,8 +153,8 @@ impl Flows {
         }
     }
 
-    /// A frame came to the queue, from the client if `is_up`; of a super-packet, the first segment. Returns
-    /// the number of its connection and the payload in it, bytes.
+    /// A frame came to the queue, from the client if `is_up`; for a super-packet, its first segment. Returns
+    /// the number of its connection and its payload in bytes.
     pub(crate) fn arrived(
         &mut self,
         now: Nanos,
@@ -184,7 +185,7 @@ impl Flows {
         }
         if tcp.flags & flags::ACK != 0 {
             let rose = flow.ack.map_or(0, |before| tcp.ack.wrapping_sub(before));
-            // An older number comes late, or again.
+            // An older number arrives late, or is repeated.
             if rose <= u32::MAX / 2 {
                 flow.ack = Some(tcp.ack);
                 if rose > 0 {
@@ -217,7 +218,7 @@ impl Flows {
         Some(number)
     }
 
-    /// Takes the places of silent connections, and counts their packets as those of others.
+    /// Frees the places of silent connections, and counts their packets with the others.
     fn search(&mut self, now: Nanos) {
         let is_soon = self.searched.is_some_and(|before| now.since(before) < SEARCH);
         if !self.free.is_empty() || is_soon {
@@ -251,7 +252,7 @@ impl Flows {
         all
     }
 
-    /// The line began to send a packet, at `started`, and has sent it at `now`.
+    /// The line began to send a packet at `started`, and has sent it by `now`.
     pub(crate) fn sent(&mut self, number: u16, started: Nanos, now: Nanos, packet: Sent) {
         let Some(flow) = self.flows.get_mut(usize::from(number)) else { return };
         let waited = started.since(packet.entered);
@@ -265,12 +266,12 @@ impl Flows {
         }
     }
 
-    /// The frame that came is the first segment of a super-packet, with so many bytes behind it.
+    /// The frame that came is the first segment of a super-packet, with this many bytes after it.
     pub(crate) fn came_with(&mut self, number: u16, bytes: u32) {
         self.arrivals(number).bytes += u64::from(bytes);
     }
 
-    /// A queue cuts one more segment off a super-packet that counted as one.
+    /// A queue cuts one more segment off a super-packet that had counted as one packet.
     pub(crate) fn cut(&mut self, number: u16) {
         self.arrivals(number).packets += 1;
     }
@@ -311,7 +312,8 @@ impl Flows {
         }
     }
 
-    /// All connections, in the order in which they began, and the packets of those that were too many.
+    /// All connections, in the order in which they began, and the packets of the connections that were not
+    /// counted separately.
     pub(crate) fn end(self) -> (Vec<Flow>, Count) {
         let gone: HashSet<usize> = self.free.iter().map(|number| usize::from(*number)).collect();
         let there = self.flows.into_iter().enumerate().filter(|(number, _)| !gone.contains(number));
@@ -330,7 +332,7 @@ pub(crate) struct Sent {
     pub(crate) payload: u32,
     /// When it entered its queue.
     pub(crate) entered: Nanos,
-    /// Whether it is lost behind the line.
+    /// Whether it is lost after the line.
     pub(crate) is_lost: bool,
 }
 
@@ -338,7 +340,7 @@ pub(crate) struct Sent {
 mod tests {
     use super::*;
 
-    /// A segment between 10.0.0.1:1000 and 10.0.0.2:80 with so much payload.
+    /// A segment between 10.0.0.1:1000 and 10.0.0.2:80 with this much payload.
     fn segment(is_up: bool, ack: u32, flags: u16, payload: usize) -> Vec<u8> {
         let mut frame = vec![0; ETHERNET];
         frame[12] = 8;
@@ -371,7 +373,7 @@ mod tests {
             |at, ack, flags| flows.arrived(Nanos(at), true, &segment(true, ack, flags, 0), &hasher);
         acks(1_000, u32::MAX - 9, flags::SYN | flags::ACK);
         acks(1_010, u32::MAX - 4, flags::ACK);
-        // Old, and the same again.
+        // An old number, and the same number again.
         acks(1_020, u32::MAX - 7, flags::ACK);
         acks(1_020, u32::MAX - 4, flags::ACK);
         acks(1_250, 10, flags::ACK);
@@ -411,7 +413,7 @@ mod tests {
         flows.sent(flow, Nanos(1_150), Nanos(1_210), of(true));
         flows.dropped(flow, 1054);
         flows.marked(flow);
-        // Of no connection.
+        // A packet of no connection.
         flows.dropped(NONE, 1054);
         flows.marked(NONE);
         let flow = &flows.end().0[0];
@@ -434,7 +436,7 @@ mod tests {
         assert_eq!(steps, [(0, 1), (1, 1), (3, 2)]);
     }
 
-    /// A segment from this port, so long after the start; the number of its connection.
+    /// A segment from this port, this long after the start; returns the number of its connection.
     fn arrive(flows: &mut Flows, port: u16, after: Span) -> u16 {
         let mut frame = segment(true, 0, 0, 10);
         frame[ETHERNET + 20..ETHERNET + 22].copy_from_slice(&port.to_be_bytes());

@@ -71,8 +71,8 @@ pub fn is_group(frame: &[u8]) -> bool {
     byte(frame, 0).is_some_and(|first| first & 1 != 0)
 }
 
-/// Where the IP packet of a frame begins, behind at most two VLAN tags and the header of a PPPoE session, and
-/// whether it is of IPv6; `None` if there is none.
+/// Where the IP packet of a frame begins, after at most two VLAN tags and the header of a PPPoE session, and
+/// whether it is IPv6; `None` if there is none.
 #[must_use]
 pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
     let (mut kind, mut at) = (word(frame, 12)?, ETHERNET);
@@ -90,7 +90,7 @@ pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
     (kind == v4 || kind == v6).then_some((at, kind == v6))
 }
 
-/// Parses an Ethernet frame with IPv4 or IPv6, also behind VLAN tags and in a PPPoE session. `None` for
+/// Parses an Ethernet frame with IPv4 or IPv6, also after VLAN tags and in a PPPoE session. `None` for
 /// anything else, and for truncated or inconsistent headers.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Option<Meta> {
@@ -228,8 +228,8 @@ pub fn truesize(len: u32) -> u32 {
     len.saturating_add(384).checked_next_power_of_two().unwrap_or(u32::MAX).saturating_add(256)
 }
 
-/// Kernel memory of a super-packet of `len` bytes: its data are in page fragments, so they cost their length,
-/// and 1280 are for the head and the descriptor (Linux `skbuff.h:SKB_TRUESIZE`).
+/// Kernel memory of a super-packet of `len` bytes: its data is in page fragments, so it costs its length, and
+/// 1280 bytes are for the head and the descriptor (Linux `skbuff.h:SKB_TRUESIZE`).
 pub(crate) const fn truesize_of_super(len: u32) -> u32 {
     len.saturating_add(1024 + 256)
 }

@@ -1,9 +1,9 @@
-//! Super-packets of TCP: cut into segments of one MTU each, and segments put together again.
+//! Super-packets of TCP: they are cut into segments of one MTU each, and segments are joined again.
 //!
 //! The kernel hands over a super-packet with a `virtio_net_hdr` (`linux/virtio_net.h`, `packet(7)` under
-//! `PACKET_VNET_HDR`). It is cut as Linux `tcp_gso_segment` cuts: sequence numbers rise, the IPv4
-//! identification rises by one, FIN and PSH stay with the last segment and CWR with the first. Checksums of
-//! TCP stay partial: the field holds the sum of the pseudo header, and the device would add the rest.
+//! `PACKET_VNET_HDR`). It is cut as by Linux `tcp_gso_segment`: sequence numbers rise, the IPv4
+//! identification rises by one, FIN and PSH stay with the last segment and CWR with the first. TCP checksums
+//! stay partial: the field holds the sum of the pseudo header, and the device would add the rest.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) struct VnetHeader {
     hdr_len: u16,
     /// Payload of each segment.
     gso_size: u16,
-    /// Where the checksum begins, and its field from there.
+    /// Where the checksum begins, and the offset of its field from there.
     csum_start: u16,
     csum_offset: u16,
 }
@@ -36,7 +36,7 @@ const NEEDS_CSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// Of the type: the first segment alone has CWR.
+/// A flag of the type: only the first segment has CWR.
 const GSO_ECN: u8 = 0x80;
 
 const FIN: u8 = 1;
@@ -53,8 +53,8 @@ const WINDOW: usize = 14;
 const CHECKSUM: usize = 16;
 const URGENT: usize = 18;
 
-/// A checksum that is still to be completed: where it begins in the frame, and its field from there; zeros
-/// if it is complete.
+/// A checksum that must still be completed: where it begins in the frame, and the offset of its field from
+/// there; zeros if it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partial {
     start: u16,
@@ -67,7 +67,7 @@ impl Partial {
         (usize::from(self.offset) == CHECKSUM).then_some(self.start)
     }
 
-    /// What goes in front of a frame that leaves by itself.
+    /// The header in front of a frame that leaves by itself.
     pub(crate) fn header(self) -> VnetHeader {
         let Partial { start, offset } = self;
         let flags = if offset > 0 { NEEDS_CSUM } else { 0 };
@@ -81,7 +81,7 @@ impl VnetHeader {
         self.gso_type != GSO_NONE
     }
 
-    /// The frame's checksum, if it is still to be completed.
+    /// The frame's checksum, if it must still be completed.
     pub(crate) fn partial(&self) -> Partial {
         if self.flags & NEEDS_CSUM == 0 {
             return Partial::default();
@@ -101,7 +101,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Of a frame whose TCP header begins at `tcp`; `None` if there is none.
+    /// The layout of a frame whose TCP header begins at `tcp`; `None` if there is none.
     fn of(frame: &[u8], tcp: u16) -> Option<Layout> {
         let (ip, is_v6) = frame::ip(frame)?;
         let tcp = usize::from(tcp);
@@ -139,8 +139,8 @@ impl Layout {
         frame[at..].first_chunk().map_or(0, |&four| u32::from_be_bytes(four))
     }
 
-    /// What all segments of a super-packet have in common: all of the headers but the lengths, IPv4's
-    /// identification and checksum, and TCP's sequence number, flags and checksum.
+    /// The parts of the headers that all segments of a super-packet have in common: all but the lengths,
+    /// IPv4's identification and checksum, and TCP's sequence number, flags and checksum.
     fn common(self) -> [Range<usize>; 6] {
         let Layout { ip, is_v6, tcp, len } = self;
         let [first, second, third] = if is_v6 {
@@ -163,7 +163,7 @@ pub(crate) struct SuperPacket<'a> {
 }
 
 impl<'a> SuperPacket<'a> {
-    /// `None` if it is none of TCP, or its header is wrong.
+    /// `None` if it is not TCP, or its header is wrong.
     pub(crate) fn of(header: &VnetHeader, bytes: &'a [u8]) -> Option<SuperPacket<'a>> {
         let layout = Layout::of(bytes, header.csum_start)?;
         let wanted = if layout.is_v6 { GSO_TCPV6 } else { GSO_TCPV4 };
@@ -182,7 +182,7 @@ impl<'a> SuperPacket<'a> {
         (self.bytes.len() - self.layout.len).div_ceil(self.size)
     }
 
-    /// What a queue must know of it; `None` if one segment is all.
+    /// What a queue must know about it; `None` if it is a single segment.
     pub(crate) fn gso(&self) -> Option<Gso> {
         let segments = u16::try_from(self.segments()).ok().filter(|&segments| segments > 1)?;
         let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -194,8 +194,8 @@ impl<'a> SuperPacket<'a> {
         (self.layout.len + self.size).min(self.bytes.len())
     }
 
-    /// Cuts it into slots that follow each other, with its length in the note of the first. `None` if too few
-    /// slots are free: then it takes none.
+    /// Cuts it into a chain of slots, with its length in the note of the first. `None` if too few slots are
+    /// free; it then takes none.
     pub(crate) fn keep(&self, pool: &mut Pool, note: Note) -> Option<u32> {
         let segments = self.segments();
         if segments > pool.free() {
@@ -243,7 +243,7 @@ impl<'a> SuperPacket<'a> {
     }
 }
 
-/// Segments that leave as one super-packet: those that follow each other in their connection.
+/// Segments that leave as one super-packet: consecutive ones of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Joined {
     layout: Layout,
@@ -252,13 +252,13 @@ pub(crate) struct Joined {
     size: usize,
     /// Length of the super-packet.
     len: usize,
-    /// What the next one has, if there may be one.
+    /// The sequence number and identification of the next segment, if there may be one.
     next: Option<(u32, u16)>,
     last_flags: u8,
 }
 
 impl Joined {
-    /// Begins with a segment; `None` if nothing may join it.
+    /// Begins with a segment; `None` if no other may join it.
     pub(crate) fn begin(first: &[u8], partial: Partial) -> Option<Joined> {
         let layout = Layout::of(first, partial.tcp()?)?;
         let flags = first[layout.tcp + FLAGS];
@@ -275,7 +275,8 @@ impl Joined {
         })
     }
 
-    /// Adds `next` if it continues what `first` begins. Returns its payload, as a range of it.
+    /// Adds `next` if it continues the super-packet that begins with `first`. Returns the range of its
+    /// payload.
     pub(crate) fn add(&mut self, first: &[u8], next: &[u8], partial: Partial) -> Option<Range<usize>> {
         let layout = self.layout;
         let (sequence, identification) = self.next?;
@@ -304,8 +305,8 @@ impl Joined {
         Some(layout.len..next.len())
     }
 
-    /// Makes the headers of the first segment those of the super-packet, and returns what goes in front of
-    /// it.
+    /// Turns the headers of the first segment into those of the super-packet, and returns the header in front
+    /// of it.
     pub(crate) fn seal(self, first: &mut [u8]) -> VnetHeader {
         let Joined { layout, partial, size, len, last_flags, .. } = self;
         let identification = layout.identification(first);

@@ -25,7 +25,8 @@ const FRAMES: u32 = 4096;
 const HEADERS: u32 = 54;
 const SIZE: u32 = 1448;
 
-/// One that waits `gap` ns after the one before, with so many bytes of payload, of one of four flows.
+/// A packet that comes `gap` ns after the previous one, with this many bytes of payload, from one of four
+/// flows.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     gap: u64,
@@ -39,30 +40,30 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(one.prop_map(|(gap, payload, flow)| Arrival { gap, payload, flow }), 1..200)
 }
 
-/// What leaves at one moment: the sequence number and the length of each of its segments, and whether it has
-/// CE.
+/// A packet that leaves at one moment: the sequence number and length of each of its segments, and whether it
+/// has CE.
 type Left = (Nanos, Vec<(u32, u32)>, bool);
 
-/// What a side did: what left, drops by reason, marks.
+/// The decisions of one side: what left, drops by reason, marks.
 type Decided = (Vec<Left>, Vec<u64>, u64);
 
 fn hash_of(flow: u8) -> u32 {
     u32::from(flow).wrapping_mul(0x9e37_79b9)
 }
 
-/// Sequence numbers tell arrivals and their segments apart.
+/// Sequence numbers distinguish arrivals and their segments.
 fn sequence(number: usize) -> u32 {
     u32::try_from(number).expect("few") << 17
 }
 
-/// An owner that is as plain as can be: it has the segments of each packet in a list.
+/// The simplest possible owner: it keeps the segments of each packet in a list.
 #[derive(Default)]
 struct Plain {
     packets: HashMap<u64, Vec<(u32, u32)>>,
     next: u64,
     drops: Vec<u64>,
     marks: u64,
-    /// Of the super-packet that is being cut.
+    /// The rest of the super-packet that is being cut.
     rest: Vec<(u32, u32)>,
 }
 
@@ -168,7 +169,7 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
                 let at = frame::ETHERNET + 20 + SEQUENCE;
                 let sequence = u32::from_be_bytes(*bytes[at..].first_chunk().expect("a header"));
                 is_ce &= bytes[frame::ETHERNET + 1] & 3 == 3;
-                // The payload of all is that of their places in their stream.
+                // Each payload byte shows its place in the stream.
                 let payload = &bytes[HEADERS as usize..];
                 assert!((sequence..).zip(payload).all(|(at, &byte)| byte == byte_at(at)));
                 sent_payload += payload.len() as u64;
@@ -250,8 +251,8 @@ proptest! {
     }
 }
 
-/// By hand: 45 segments of 64 kB leave a FIFO at once, after the time of them all, and a queue that cuts
-/// sends them one by one.
+/// Calculated by hand: the 45 segments of 64 kB leave a FIFO at once, after the time of all of them, and a
+/// queue that cuts sends them one by one.
 #[test]
 fn a_super_packet_takes_its_whole_time_on_the_line_or_is_cut() {
     let one = [Arrival { gap: 0, payload: 45 * SIZE, flow: 0 }];
@@ -273,7 +274,7 @@ fn a_mark_is_on_every_segment() {
     assert!(marks > 10, "{marks}");
 }
 
-/// What does not fit into the pool takes none of it.
+/// A super-packet that does not fit into the pool takes no slot.
 #[test]
 fn a_super_packet_without_room_is_refused_whole() {
     let mut pool = Pool::new(10, 1514);

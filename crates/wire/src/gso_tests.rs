@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a super-packet is made of.
+/// The parameters of a super-packet.
 #[derive(Clone, Debug)]
 struct Plan {
     is_v6: bool,
@@ -38,7 +38,7 @@ fn plans(payload: RangeInclusive<usize>) -> impl Strategy<Value = Plan> {
     )
 }
 
-/// The complement of a checksum, in the plainest way (RFC 1071).
+/// The complement of a checksum, in the simplest way (RFC 1071).
 fn plain_sum(words: impl Iterator<Item = u8>) -> u16 {
     let bytes: Vec<u8> = words.collect();
     bytes.chunks(2).fold(0_u16, |sum, pair| {
@@ -114,7 +114,7 @@ impl Plan {
     }
 }
 
-/// Puts as many segments together as go, from the first on.
+/// Joins as many segments as possible, starting with the first.
 fn join(segments: &[Vec<u8>], partial: Partial) -> (usize, VnetHeader, Vec<u8>) {
     let mut first = segments[0].clone();
     let Some(mut joined) = Joined::begin(&first, partial) else { return (1, partial.header(), first) };
@@ -169,7 +169,7 @@ proptest! {
                 prop_assert_eq!(usize::from(word(segment, 16).expect("there")), segment.len() - 14);
                 prop_assert_eq!(plain_sum(segment[14..34].iter().copied()), 0xffff);
             }
-            // What a device makes of the partial checksum is the whole one.
+            // A device completes the partial checksum to the full one.
             let completed = !plain_sum(tcp.iter().copied());
             let mut zeroed = tcp.to_vec();
             zeroed[CHECKSUM..CHECKSUM + 2].fill(0);
@@ -178,7 +178,7 @@ proptest! {
         }
     }
 
-    /// What was cut and leaves together is the super-packet that it was, byte for byte.
+    /// If a super-packet is cut and its segments leave together, it is the same as before, byte for byte.
     #[test]
     fn joined_segments_are_the_super_packet_that_was_cut(plan in plans(2..=9000)) {
         let plan = Plan { flags: plan.flags & 0x59 | 0x10, ..plan };
@@ -193,7 +193,7 @@ proptest! {
         prop_assert_eq!(joined, wanted);
     }
 
-    /// A segment that differs in anything but what follows from its place does not join.
+    /// A segment does not join if its header differs in any field that does not depend on its place.
     #[test]
     fn a_segment_with_another_header_does_not_join(
         plan in plans(3..=6000),
@@ -206,7 +206,7 @@ proptest! {
         let (header, _) = plan.build();
         let tcp = plan.tcp();
         let at = at.index(tcp + 20 + plan.options.len());
-        // Lengths and checksums are written anew, and PSH and FIN may be there.
+        // Lengths and checksums are written again, and PSH and FIN may be set.
         let is_free = [tcp + CHECKSUM, tcp + CHECKSUM + 1].contains(&at)
             || if plan.is_v6 { [18, 19].contains(&at) } else { [16, 17, 24, 25].contains(&at) }
             || at == tcp + FLAGS && [0, 3].contains(&bit);
@@ -215,7 +215,7 @@ proptest! {
         prop_assert_eq!(count == 1, !is_free, "byte {} bit {}", at, bit);
     }
 
-    /// No bytes make it fail.
+    /// No input makes it fail.
     #[test]
     fn any_bytes_are_survived(
         bytes in prop::collection::vec(any::<u8>(), 0..200),

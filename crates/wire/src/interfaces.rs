@@ -21,7 +21,7 @@ pub(crate) struct Route {
     pub(crate) to: String,
     /// See [`crate::sys::packet::PacketSocket::sending`].
     pub(crate) mark: Option<u32>,
-    /// Frames to one station other than this are not taken.
+    /// Frames to any single station other than this one are not taken.
     pub(crate) only_to: Option<[u8; 6]>,
     /// The sockets of the threads over which the frames are spread, if there are several.
     pub(crate) fanout: Option<Arc<Fanout>>,
@@ -41,22 +41,22 @@ pub struct Interfaces {
     mtu: u32,
     /// Whether super-packets of TCP are taken, and cut; they leave whole where they may.
     pub(crate) has_super_packets: bool,
-    /// Whether everything passes: other protocols than IP, groups, tags.
+    /// Whether everything passes: protocols other than IP, groups, tags.
     is_transparent: bool,
-    /// Who knows the addresses behind address translation.
+    /// Knows the addresses behind address translation.
     tracking: Option<Tracking>,
 }
 
 impl Interfaces {
-    /// The router of a lab: IP from station to station, and nothing else.
+    /// The router of a lab: IP between single stations, and nothing else.
     pub(crate) fn of_lab(mtu: u32, has_super_packets: bool) -> Interfaces {
         let route = |from, to| Route::new(from, Receive::Arriving, to);
         let routes = [route(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), route(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
         Interfaces { routes, mtu, has_super_packets, is_transparent: false, tracking: None }
     }
 
-    /// A bridge: what arrives at `client` leaves at `server` (up), and the other way round (down). `mtu`: the
-    /// larger one of both, bytes.
+    /// A bridge: what arrives at `client` leaves at `server` (up), and vice versa (down). `mtu`: the larger
+    /// of both MTUs, bytes.
     #[must_use]
     pub fn bridge(client: &str, server: &str, mtu: u32) -> Interfaces {
         let route = |from, to| Route::new(from, Receive::Promiscuous, to);
@@ -64,10 +64,10 @@ impl Interfaces {
         Interfaces { routes, mtu, has_super_packets: false, is_transparent: true, tracking: None }
     }
 
-    /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
-    /// `interface` (up), and through `taken[1]` what has arrived there (down). Frames come back with `mark`,
-    /// up to `interface` and down to `taken[1]`. Down, frames to one station other than `station` are not
-    /// taken. `mtu` in bytes.
+    /// A detour for the frames of one interface: the kernel sends frames that leave `interface` out through
+    /// `taken[0]` (up), and frames that arrived there out through `taken[1]` (down). They come back with
+    /// `mark`, up to `interface` and down to `taken[1]`. Down, frames to any single station other than
+    /// `station` are not taken. `mtu` in bytes.
     #[must_use]
     pub fn detour(
         interface: &str,
@@ -93,19 +93,19 @@ impl Interfaces {
         self.routes[way].fanout = Some(Arc::default());
     }
 
-    /// The same for another thread, with a table of address translation of its own: a packet that is looked
-    /// up waits for no other thread.
+    /// The same for another thread, with its own table of address translation: looking up a packet waits for
+    /// no other thread.
     pub(crate) fn another(&self) -> Result<Interfaces> {
         let tracking = self.tracking.as_ref().map(Tracking::another).transpose()?;
         Ok(Interfaces { routes: self.routes.clone(), tracking, ..*self })
     }
 
-    /// Whoever knows of address translation.
+    /// The view of address translation, if there is one.
     pub(crate) fn tracking(&mut self) -> Option<&mut Tracking> {
         self.tracking.as_mut()
     }
 
-    /// Whether an error of a socket is one that passes: a real interface goes down and comes up again.
+    /// Whether a socket error is temporary: a real interface goes down and comes up again.
     pub(crate) fn outlives(&self, errno: &io::Error) -> bool {
         self.is_transparent && errno.raw_os_error() == Some(libc::ENETDOWN)
     }
@@ -116,7 +116,7 @@ impl Interfaces {
         self.mtu.saturating_add(ETHERNET as u32 + tags)
     }
 
-    /// What a queue must know of a frame; `None` if the frame does not pass.
+    /// What a queue must know about a frame; `None` if the frame does not pass.
     pub(crate) fn meta(&self, way: usize, bytes: &[u8]) -> Option<Meta> {
         if !self.is_transparent {
             return if frame::is_group(bytes) { None } else { frame::parse(bytes) };
@@ -129,7 +129,7 @@ impl Interfaces {
     }
 }
 
-/// Of frames without IP: all are one flow.
+/// For frames without IP: all are one flow.
 const OTHER: Meta = Meta {
     source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
     destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),

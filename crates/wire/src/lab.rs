@@ -71,9 +71,9 @@ pub struct LabSpec {
     /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit into the engine's slots); default
     /// 1500.
     pub mtu: u32,
-    /// Client and server send super-packets of TCP (TSO, up to 64 KiB) with partial checksums, and the
-    /// engine cuts them into segments in front of its queues. What leaves together leaves as a
-    /// super-packet. It takes less of the processors' time than segments alone. Off by default.
+    /// Client and server send super-packets of TCP (TSO, up to 64 KiB) with partial checksums, and the engine
+    /// cuts them into segments in front of its queues. Segments that leave together leave as a super-packet.
+    /// This takes less processor time than separate segments. Off by default.
     pub super_packets: bool,
     /// Sysctls of client and server, by dotted name. They are written in this order after the lab's own
     /// (see [`LabSpec::default`]) and read back. They must belong to the network namespace
@@ -82,8 +82,8 @@ pub struct LabSpec {
 }
 
 impl Default for LabSpec {
-    /// One host, MTU 1500, no metrics cached between connections (`net.ipv4.tcp_no_metrics_save=1`).
-    /// Orphaned connections are given up soon (`net.ipv4.tcp_orphan_retries=1`), so that they do not keep
+    /// One host, MTU 1500, no metrics cached between connections (`net.ipv4.tcp_no_metrics_save=1`). The
+    /// kernel soon gives up orphaned connections (`net.ipv4.tcp_orphan_retries=1`), so that they do not keep
     /// namespaces alive.
     fn default() -> LabSpec {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -157,7 +157,7 @@ const RECORDED: [&str; 36] = [
     "net.core.somaxconn",
 ];
 
-/// Suppresses messages that interfaces send by themselves; written before the interfaces exist.
+/// Suppresses messages that interfaces send on their own; written before the interfaces exist.
 const QUIET_V6: [(&str, &str); 7] = [
     ("disable_ipv6", "0"),
     ("accept_dad", "0"),
@@ -306,9 +306,9 @@ impl Lab {
         address(false, 130)
     }
 
-    /// Makes the server every other host, too: the client has a default route to it, and what it sends to
-    /// any address is for the server's sockets (`ip route add local default dev lo`). `v6`: of IPv6 as
-    /// well, if the kernel has it.
+    /// Makes the server stand in for every other host: the client has a default route to it, and packets to
+    /// any address reach the server's sockets (`ip route add local default dev lo`). `v6`: for IPv6 as well,
+    /// if the kernel has it.
     ///
     /// # Errors
     /// `System` if a route cannot be made.
@@ -339,9 +339,9 @@ impl Lab {
         self.server.run(server)?
     }
 
-    /// Puts a host behind the server, and lets the server's namespace forward IPv4 packets to it. It has
-    /// the sysctls of `spec`, and disappears when the returned namespace is dropped. There can be one at a
-    /// time.
+    /// Puts a host behind the server, and makes the server's namespace forward IPv4 packets to it. The host
+    /// has the sysctls of `spec`, and disappears when the returned namespace is dropped. There can be one at
+    /// a time.
     ///
     /// # Errors
     /// Those of [`Lab::new`].
@@ -415,8 +415,8 @@ impl Lab {
         })
     }
 
-    /// Switches all offloads of the four interfaces off and verifies that; or on, to test what the engine
-    /// must refuse.
+    /// Switches all offloads of the four interfaces off (or on, to test what the engine must refuse), and
+    /// verifies that.
     ///
     /// # Errors
     /// `NotTaken` if one stays on; `System` if ethtool fails.
@@ -424,7 +424,7 @@ impl Lab {
         self.on_all_interfaces(|interface| set_offloads(interface, on))
     }
 
-    /// Does something to the four interfaces, each in its namespace.
+    /// Runs `act` on the four interfaces, each in its namespace.
     fn on_all_interfaces(&self, act: impl Fn(&str) -> Result<()> + Copy + Send) -> Result<()> {
         let work = |interfaces: &'static [&'static str]| {
             move || interfaces.iter().try_for_each(|interface| act(interface))
@@ -536,8 +536,8 @@ fn take_router_up() -> Result<()> {
     Ok(())
 }
 
-/// Switches all offloads that change frames off on an interface of the calling thread's namespace, and
-/// verifies that; or on.
+/// Switches all offloads that change frames off (or on) for an interface of the calling thread's namespace,
+/// and verifies that.
 ///
 /// # Errors
 /// Those of [`Lab::set_offloads`].
@@ -545,7 +545,7 @@ pub fn set_offloads(interface: &str, on: bool) -> Result<()> {
     switch(interface, on, is_offload)
 }
 
-/// Switches the features that `select` names on an interface, those that can be switched, and verifies that.
+/// Switches those features of an interface that `select` accepts and that can be changed, and verifies that.
 fn switch(interface: &str, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
     let ethtool = Ethtool::open(interface)?;
     ethtool.set(on, &select)?;

@@ -6,7 +6,7 @@
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
 //!   direction, with [`EngineSample`]s while it runs and an [`EngineReport`] at the end.
 //! * A [`Medium`], which both directions share, can replace the two lines.
-//! * [`Validity`] tells whether a result is trustworthy.
+//! * [`Validity`] says whether a result is trustworthy.
 //!
 //! It needs root, or an unprivileged user namespace ([`enter_user_namespace`]); [`Error::Missing`] names what
 //! is missing. [`sandbox`] drops all privileges that a server does not need once its sockets are open.

@@ -1,4 +1,4 @@
-//! The interface to a medium, which both directions share and which decides when each frame leaves.
+//! The interface to a medium that both directions share and that decides when each frame leaves.
 
 use goodqueue::{Backlog, Direction, Nanos, Reason, Span};
 
@@ -73,7 +73,7 @@ pub struct MediumSpec<M> {
 }
 
 impl<M> MediumSpec<M> {
-    /// `medium` without delays, with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
+    /// `medium` without delays, seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
     pub fn new(medium: M) -> MediumSpec<M> {
         let (up, down) = (Delays::default(), Delays::default());
         MediumSpec { medium, up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None }

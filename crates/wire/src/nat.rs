@@ -1,7 +1,7 @@
-//! The connections whose addresses this machine translates, as reported by its connection tracking. Behind
+//! The connections whose addresses this machine translates, as reported by its connection tracking. After
 //! translation all hosts of a network share one address, and a queue that is fair to hosts must know their
-//! own. Like Linux's `sch_cake.c:cake_update_flowkeys` it handles only IPv4. It knows protocols with ports,
-//! and ICMP requests and answers, which have an identifier instead of ports.
+//! own addresses. Like Linux's `sch_cake.c:cake_update_flowkeys` it handles only IPv4. It knows protocols
+//! with ports, and ICMP requests and answers, which have an identifier instead of ports.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -16,15 +16,15 @@ use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner};
 use crate::frame::{self, has_ports};
 use crate::tcp_header::word;
 
-/// Most translated connections that are known. Their rows, two of each, take 3.3 MB from the start, and
-/// 6.6 MB at most: connections that go leave gaps.
+/// Most translated connections that the table holds. Their rows, two for each, take 3.3 MB from the start,
+/// and 6.6 MB at most: connections that end leave gaps.
 pub const MOST_CONNECTIONS: usize = 50_000;
 
 /// Datagrams whose first fragment has just left.
 const MOST_DATAGRAMS: usize = 64;
 
 const ICMP: u8 = 1;
-/// What the kernel says of the connections of ICMP (`nfnetlink_conntrack.h`: `CTA_PROTO_ICMP_ID`, `_TYPE`,
+/// What the kernel reports about ICMP connections (`nfnetlink_conntrack.h`: `CTA_PROTO_ICMP_ID`, `_TYPE`,
 /// `_CODE`).
 const ICMP_ID: u16 = 4;
 const ICMP_TYPE: u16 = 5;
@@ -32,13 +32,13 @@ const ICMP_CODE: u16 = 6;
 /// Each question with its answer: echo, timestamp, information, address mask (Linux
 /// `nf_conntrack_proto_icmp.c:invmap`).
 const QUESTIONS: [[u8; 2]; 4] = [[8, 0], [13, 14], [15, 16], [17, 18]];
-/// Messages with a part of the packet that they are about: destination unreachable, source quench, redirect,
-/// time exceeded, parameter problem (`nf_conntrack_icmpv4_error`).
+/// Messages that contain a part of the packet that they are about: destination unreachable, source quench,
+/// redirect, time exceeded, parameter problem (`nf_conntrack_icmpv4_error`).
 const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 /// Bytes of the header of ICMP (RFC 792).
 const ICMP_HEADER: usize = 8;
 
-/// Source and destination of a packet, as the hosts of this side know them.
+/// Source and destination of a packet, as the hosts on this side know them.
 pub type Inside = [Ipv4Addr; 2];
 
 /// The packets of one direction of a connection (Linux `struct nf_conntrack_tuple`).
@@ -46,16 +46,16 @@ pub type Inside = [Ipv4Addr; 2];
 struct Tuple {
     source: Ipv4Addr,
     destination: Ipv4Addr,
-    /// Of ICMP, the number of the question.
+    /// For ICMP, the number of the question.
     source_port: u16,
-    /// Of ICMP, type and code.
+    /// For ICMP, type and code.
     destination_port: u16,
     protocol: u8,
 }
 
 impl Tuple {
-    /// From what connection tracking says of a direction; `None` if it is not of IPv4, or of a protocol that
-    /// is not known here.
+    /// From what connection tracking reports about a direction; `None` if it is not IPv4, or the protocol is
+    /// not known here.
     fn of(parts: &[Part]) -> Option<Tuple> {
         let (mut source, mut destination, mut ports, mut protocol) = (None, None, [None; 2], None);
         let mut icmp = [None; 2];
@@ -109,7 +109,7 @@ impl Tuple {
         })
     }
 
-    /// That of an answer (Linux `nf_ct_invert_tuple`); `None` if there is none.
+    /// The tuple of an answer (Linux `nf_ct_invert_tuple`); `None` if there is none.
     fn inverse(self) -> Option<Tuple> {
         let turned = Tuple { source: self.destination, destination: self.source, ..self };
         if self.protocol != ICMP {
@@ -123,11 +123,11 @@ impl Tuple {
     }
 }
 
-/// A packet of IPv4 (RFC 791).
+/// An IPv4 packet (RFC 791).
 #[derive(Clone, Copy)]
 struct Packet<'a> {
     header: &'a [u8],
-    /// What is behind the header, as far as it is there.
+    /// What follows the header, as far as it is there.
     payload: &'a [u8],
 }
 
@@ -147,19 +147,19 @@ impl<'a> Packet<'a> {
         [address(12), address(16)]
     }
 
-    /// Whether it is a fragment, and the first one.
+    /// Whether it is a fragment, and whether it is the first one.
     fn fragment(self) -> (bool, bool) {
         let field = u16::from_be_bytes([self.header[6], self.header[7]]);
         (field & 0x3fff != 0, field & 0x1fff == 0)
     }
 
-    /// What tells it from other datagrams, if it is a fragment.
+    /// What distinguishes its datagram from others, if it is a fragment.
     fn datagram(self) -> Datagram {
         (self.addresses(), self.protocol(), u16::from_be_bytes([self.header[4], self.header[5]]))
     }
 
-    /// The direction of the connection that it is of (Linux `nf_ct_get_tuple`); `None` if nothing in it
-    /// tells.
+    /// The direction and connection that it belongs to (Linux `nf_ct_get_tuple`); `None` if nothing in it
+    /// shows that.
     fn tuple(self) -> Option<Tuple> {
         let protocol = self.protocol();
         let (_, is_first) = self.fragment();
@@ -174,7 +174,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// The packet that an error of ICMP is about.
+    /// The packet that an ICMP error is about.
     fn refused(self) -> Option<Packet<'a>> {
         let is_error = self.protocol() == ICMP && self.fragment().1 && ERRORS.contains(self.payload.first()?);
         if is_error { Packet::of(self.payload.get(ICMP_HEADER..)?) } else { None }
@@ -200,7 +200,7 @@ pub struct Translations {
     /// The `is_listed` of new rows; the rows of connections that are gone have the other one.
     listed: bool,
     has_overflown: bool,
-    /// Datagrams that leave in fragments, and whose first one was translated.
+    /// Datagrams that leave in fragments, and whose first fragment was translated.
     datagrams: VecDeque<(Datagram, Inside)>,
 }
 
@@ -216,8 +216,8 @@ impl Default for Translations {
 }
 
 impl Translations {
-    /// Takes a message of connection tracking without its netlink header: a connection that is there, or new,
-    /// or gone, by the message's kind (`linux/netfilter/nfnetlink_conntrack.h`). Anything else is ignored.
+    /// Takes a message of connection tracking without its netlink header: a connection that exists, is new,
+    /// or is gone, by the message's kind (`linux/netfilter/nfnetlink_conntrack.h`). Anything else is ignored.
     pub fn take(&mut self, kind: u16, bytes: &[u8]) {
         let Ok(message) = NetfilterMessage::parse_with_param(bytes, kind) else { return };
         let (attributes, is_there) = match &message.inner {
@@ -234,7 +234,7 @@ impl Translations {
             }
         }
         let (Some(original), Some(reply)) = (original, reply) else { return };
-        // What nothing translates has the inverse of its original as its reply.
+        // If a connection is not translated, its reply is the inverse of its original.
         if Some(reply) == original.inverse() {
             return;
         }
@@ -259,20 +259,20 @@ impl Translations {
         }
     }
 
-    /// A list of all connections begins. Messages say what is in it, and what changes meanwhile.
+    /// A list of all connections begins. Messages report its entries, and what changes meanwhile.
     pub fn begin_list(&mut self) {
         self.listed = !self.listed;
         self.has_overflown = false;
     }
 
-    /// The list has come to its end: what it did not name is gone.
+    /// The list is complete: connections that it did not name are gone.
     pub fn end_list(&mut self) {
         let listed = self.listed;
         self.others.retain(|_, other| other.is_listed == listed);
     }
 
-    /// Whether connections were too many since the last list began. Those have the addresses in their
-    /// packets.
+    /// Whether there were too many connections since the last list began. Those that did not fit keep the
+    /// addresses in their packets.
     #[must_use]
     pub fn has_overflown(&self) -> bool {
         self.has_overflown
@@ -290,15 +290,15 @@ impl Translations {
         self.others.is_empty()
     }
 
-    /// The addresses of the packet in a frame before the translation of what leaves (`is_up`), or behind that
-    /// of what arrives; `None` if it is not known to be translated.
+    /// The addresses of the packet in a frame: before translation if it leaves (`is_up`), or after
+    /// translation if it arrives; `None` if it is not known to be translated.
     ///
-    /// As `cake_update_flowkeys` has them: what arrives belongs to the direction that its addresses say, and
-    /// the other direction of the connection, turned round, has those of the hosts. What leaves is what an
-    /// answer to it will be, turned round. An error of ICMP that leaves goes the way of those who would
-    /// answer to the packet in it (`nf_conntrack_inet_error`). Connection tracking has put the fragments
-    /// together that leave, so all are of the connection of the first one. Of those that arrive the first one
-    /// alone says which it is of.
+    /// As in `cake_update_flowkeys`: an arriving packet belongs to the direction that its addresses show; the
+    /// other direction of the connection, reversed, has the addresses of the hosts. A leaving packet is the
+    /// reverse of an answer to it. An ICMP error that leaves takes the way of an answer to the packet in it
+    /// (`nf_conntrack_inet_error`). Connection tracking has reassembled the datagrams that leave, so all
+    /// their fragments belong to the connection of the first one. Of arriving fragments, only the first one
+    /// shows its connection.
     pub fn inside(&mut self, is_up: bool, frame: &[u8]) -> Option<Inside> {
         let (at, _) = frame::ip(frame)?;
         let packet = Packet::of(frame.get(at..)?)?;

@@ -34,7 +34,7 @@ fn parts(source: End, destination: End) -> Vec<Part> {
     ]
 }
 
-/// A message about a connection: who sent its first packet to whom, and who answers to whom.
+/// A message about a connection: source and destination of its first packet, and of the reply.
 fn message(kind: u16, original: [End; 2], reply: [End; 2]) -> Vec<u8> {
     let attributes = vec![
         ConntrackAttribute::CtaTupleOrig(parts(original[0], original[1])),
@@ -52,8 +52,8 @@ fn emit(inner: ConntrackMessage) -> Vec<u8> {
     bytes
 }
 
-/// The frame of a packet of IPv4 with what follows its header, of the datagram 7; `fragment`: the field with
-/// flags and offset.
+/// The frame of an IPv4 packet of datagram 7, with what follows its header; `fragment`: the field with flags
+/// and offset.
 fn frame(source: [u8; 4], destination: [u8; 4], protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; 12];
     let [high, low] = fragment.to_be_bytes();
@@ -67,12 +67,12 @@ fn ports(source: End, destination: End) -> Vec<u8> {
     [source.1, destination.1, 8, 0].map(u16::to_be_bytes).concat()
 }
 
-/// The frame of a datagram of UDP.
+/// The frame of a UDP datagram.
 fn packet(source: End, destination: End) -> Vec<u8> {
     frame(source.0, destination.0, UDP, 0, &ports(source, destination))
 }
 
-/// What ICMP begins with: type, code, number.
+/// The start of an ICMP message: type, code, number.
 fn icmp(kind: u8, number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     vec![kind, 0, 0, 0, high, low, 0, 1]
@@ -82,7 +82,7 @@ fn inside(source: End, destination: End) -> Option<Inside> {
     Some([source.0.into(), destination.0.into()])
 }
 
-/// A masqueraded connection, whose port is another one outside.
+/// A masqueraded connection, which has a different port outside.
 fn masqueraded(kind: u16) -> Vec<u8> {
     message(kind, [LAPTOP, SERVER], [SERVER, (ROUTER, 61_000)])
 }
@@ -104,7 +104,7 @@ fn a_masqueraded_connection_has_its_host_in_both_directions_until_it_is_gone() {
     assert_eq!((table.inside(true, &up), table.is_empty()), (None, true));
 }
 
-/// Two hosts ping the same server with the same number, so the second one has another outside.
+/// Two hosts ping the same server with the same number, so the second one has a different number outside.
 #[test]
 fn a_ping_has_its_host_in_both_directions() {
     let echo = |host: [u8; 4], outside: u16| {
@@ -137,14 +137,14 @@ fn a_ping_has_its_host_in_both_directions() {
         assert_eq!(table.inside(true, &up), inside(host, SERVER));
         assert_eq!(table.inside(false, &down), inside(SERVER, host));
     }
-    // Another number, another kind, and a kind that is no question.
+    // A different number, a different kind, and a kind that is not a question.
     for (kind, number) in [(8, 101), (13, 99), (9, 99)] {
         assert_eq!(table.inside(true, &frame(ROUTER, SERVER.0, ICMP, 0, &icmp(kind, number))), None);
     }
 }
 
-/// Port unreachable, from a host to the server and back: the packet in it says whose it is, in what leaves
-/// alone.
+/// Port unreachable, from a host to the server and back. Only for a message that leaves does the packet in it
+/// show the host.
 #[test]
 fn an_error_that_leaves_has_the_host_of_the_packet_in_it() {
     let mut table = Translations::default();
@@ -172,11 +172,11 @@ fn fragments_that_leave_have_the_host_of_the_first_one() {
     }
     // The same identification for the datagram of a host that is not known.
     assert_eq!((table.inside(true, &first(5)), table.inside(true, &later(370))), (None, None));
-    // Of what arrives the first one alone is known, as in front of Linux's connection tracking.
+    // Of arriving fragments only the first is known, as before Linux's connection tracking.
     let arriving = |field| frame(SERVER.0, ROUTER, UDP, field, &ports(SERVER, outside));
     assert_eq!(table.inside(false, &arriving(MORE)), inside(SERVER, LAPTOP));
     assert_eq!(table.inside(false, &arriving(185)), None);
-    // Of many datagrams, the latest.
+    // Of many datagrams, the table keeps the latest.
     table.inside(true, &first(61_000));
     for number in 0..u16::try_from(MOST_DATAGRAMS).expect("few") {
         let mut other = first(61_000);
@@ -186,7 +186,7 @@ fn fragments_that_leave_have_the_host_of_the_first_one() {
     assert_eq!((table.inside(true, &later(370)), table.datagrams.len()), (None, MOST_DATAGRAMS));
 }
 
-/// A port that is forwarded to a host of this side: the first packet comes from outside.
+/// A port that is forwarded to a host on this side: the first packet comes from outside.
 #[test]
 fn a_forwarded_port_has_its_host_in_both_directions() {
     let (visitor, web) = (([203, 0, 113, 9], 4000), ([10, 0, 0, 8], 8080));
@@ -241,7 +241,7 @@ fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gon
     assert_eq!((table.len(), table.has_overflown()), (1, false));
     table.take(NEW, &connection(MOST_CONNECTIONS));
     assert!(table.inside(true, &last).is_some());
-    // Rows that come and go leave gaps, for which the table may grow, but once.
+    // Rows that come and go leave gaps, for which the table may grow, but only once.
     for number in 0..4 * MOST_CONNECTIONS {
         table.take(NEW, &connection(number));
         if let Some(gone) = number.checked_sub(MOST_CONNECTIONS - 1) {

@@ -1,4 +1,4 @@
-//! A network namespace that is held only by a descriptor.
+//! A network namespace that only a descriptor holds.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};

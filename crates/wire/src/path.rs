@@ -25,9 +25,10 @@ pub struct PathSpec<Q> {
     /// The queue.
     pub queue: Q,
     /// More queues of the same kind for this direction, at most [`MOST_QUEUES`] with the first. Each queue
-    /// then has a thread of its own, to which the kernel brings a part of the flows (`PACKET_FANOUT_HASH`).
-    /// They know of each other only what they share themselves, as [`goodqueue::cake::Member`]s do. There is
-    /// no ring then, and [`Line::Unlimited`]: a line is one, and carries one packet at a time.
+    /// then has its own thread, to which the kernel assigns a part of the flows (`PACKET_FANOUT_HASH`). The
+    /// queues know only what they share with each other, as [`goodqueue::cake::Member`]s do. There is then no
+    /// ring, and the line must be [`Line::Unlimited`]: there is only one line, and it carries one packet at a
+    /// time.
     pub others: Vec<Q>,
     /// The device ring between queue and line; `None`: the queue feeds the line directly.
     pub ring: Option<RingSpec>,
@@ -42,7 +43,7 @@ pub struct PathSpec<Q> {
 }
 
 impl<Q> PathSpec<Q> {
-    /// `queue` over an unlimited line without loss and delay.
+    /// `queue` over an unlimited line without loss or delay.
     pub fn new(queue: Q) -> PathSpec<Q> {
         PathSpec {
             queue,
@@ -54,12 +55,12 @@ impl<Q> PathSpec<Q> {
         }
     }
 
-    /// How many there are.
+    /// The number of queues.
     pub(crate) fn queues(&self) -> usize {
         1 + self.others.len()
     }
 
-    /// A direction with one queue for each.
+    /// Splits it into directions with one queue each.
     pub(crate) fn apart(mut self) -> Vec<PathSpec<Q>> {
         let others = std::mem::take(&mut self.others);
         let alone = |queue| PathSpec { loss: self.loss, delays: self.delays.clone(), ..PathSpec::new(queue) };
@@ -99,14 +100,14 @@ fn loss_below(loss: f64) -> u64 {
     (loss * (1_u64 << 53) as f64) as u64
 }
 
-/// What is to be otherwise in a direction of a running engine.
+/// A change to a direction of a running engine.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// Another line from the next packet on, with the times of [`crate::now`].
+    /// A new line from the next packet on, with the times of [`crate::now`].
     pub line: Option<Line>,
-    /// Another probability of loss, 0 to 1.
+    /// A new probability of loss, 0 to 1.
     pub loss: Option<f64>,
-    /// Another one-way delay, to all hosts. No packet overtakes those that are under way.
+    /// A new one-way delay, to all hosts. No packet overtakes those that are under way.
     pub delay: Option<Span>,
 }
 

@@ -12,11 +12,11 @@ pub type Frame = Header;
 /// Default number of frames in the pool: 64 MiB.
 pub const DEFAULT_FRAMES: u32 = 32_768;
 
-/// Bytes of a slot, unless longer frames are to fit. An Ethernet frame at MTU 1500 is 1514.
+/// Bytes of a slot, unless longer frames must fit. An Ethernet frame at MTU 1500 is 1514 bytes.
 const SLOT: usize = 2048;
 /// Longer slots are a multiple of this: a cache line.
 const ALIGN: usize = 64;
-/// Fewest frames of a thread.
+/// Minimum number of frames of a thread.
 pub(crate) const LEAST_FRAMES: u32 = 256;
 
 /// The engine's data about a frame while it holds it.
@@ -24,26 +24,26 @@ pub(crate) const LEAST_FRAMES: u32 = 256;
 pub(crate) struct Note {
     /// Its DS byte on arrival.
     pub(crate) dsfield: u8,
-    /// The server host that it is to or from.
+    /// The server host that it goes to or comes from.
     pub(crate) host: u8,
     /// Its direction.
     pub(crate) way: u8,
-    /// Its length as a queue counts it: that of a super-packet has the headers of each segment. 0 for the
-    /// other slots of a super-packet.
+    /// Its length as a queue counts it. For a super-packet it includes the headers of each segment, and is 0
+    /// for the other slots.
     pub(crate) len: u32,
-    /// Bytes in its slot: of a super-packet, its first segment.
+    /// Bytes in its slot; for a super-packet, those of its first segment.
     pub(crate) held: u32,
     /// Where the next segment of the super-packet is.
     pub(crate) next: Option<u32>,
-    /// What the super-packet is made of that begins here.
+    /// The composition of the super-packet that begins here.
     pub(crate) gso: Option<Gso>,
-    /// Its checksum, where the sender's host has left it to its device.
+    /// Its checksum, if the sender's host has left it to its device.
     pub(crate) partial: Partial,
-    /// The addresses of its hosts, where they are not those in the frame.
+    /// The addresses of its hosts, if they differ from those in the frame.
     pub(crate) inside: Option<Inside>,
     /// When it entered its queue.
     pub(crate) entered: Nanos,
-    /// The number of its connection, and its payload in bytes, where connections are counted.
+    /// The number of its connection, and its payload in bytes, if connections are counted.
     pub(crate) flow: u16,
     pub(crate) payload: u32,
 }
@@ -101,7 +101,7 @@ impl Pool {
         }
     }
 
-    /// Parts a slot from the next one of its super-packet, and returns that.
+    /// Separates a slot from the next one of its super-packet, and returns that one.
     pub(crate) fn part(&mut self, frame: u32) -> Option<u32> {
         self.notes[frame as usize].next.take()
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!((usual.free(), usual.memory().len()), (4096, 4096 * 2048));
         assert_eq!((jumbo.start(0, 9022).len(), jumbo.free()), (9022, 929));
         assert!(jumbo.memory().len() <= usual.memory().len());
-        // A few frames are always there.
+        // There are always a few frames.
         assert_eq!(Pool::new(300, 65_557).free(), 256);
     }
 }

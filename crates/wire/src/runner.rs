@@ -28,15 +28,15 @@ use crate::{Error, Histogram, Result};
 /// State shared by a thread of the engine and the engine's handle.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Whether all threads of the engine are to end; they have this in common.
+    /// Whether all threads of the engine must end; they share this.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) sample: Mutex<EngineSample>,
     /// Start and end of the measurement of sojourn times; initially there is none.
     pub(crate) sojourns: [AtomicU64; 2],
-    /// What is to be different, by direction, and whether there is something.
+    /// The requested changes, by direction, and whether there are any.
     pub(crate) changes: Mutex<Vec<(usize, Change)>>,
     pub(crate) is_changed: AtomicBool,
-    /// What is inside each direction, once somebody has asked.
+    /// What is inside each direction, once that was asked for.
     pub(crate) contents: Mutex<Option<[Contents; 2]>>,
     pub(crate) is_asked: AtomicBool,
 }
@@ -47,7 +47,7 @@ impl Shared {
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is inside, if the thread has told of it since it was asked.
+    /// What is inside, if the thread has reported it since it was asked.
     pub(crate) fn told(&self) -> Option<[Contents; 2]> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -61,10 +61,10 @@ const FEW: usize = 8;
 const MOST_SEGMENTS: usize = 128;
 
 /// How often a sample is published, and the longest sleep. All threads do it at multiples of this, so that
-/// their samples are of one time.
+/// their samples are from the same time.
 const PUBLISH: Span = Span::from_millis(10);
 
-/// The number of the period in which something is published at `at`.
+/// The number of the publishing period that contains `at`.
 pub(crate) fn period(at: Nanos) -> u64 {
     at.0 / PUBLISH.0
 }
@@ -72,12 +72,12 @@ pub(crate) fn period(at: Nanos) -> u64 {
 /// How long departures may wait in the port if nothing must be sent. They are handled in logical time, so
 /// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
-/// While several frames of a direction wait, it sends at most so often: what is due meanwhile leaves
-/// together, late by this at most. A wake-up costs as much as sending two frames.
+/// While several frames of a direction wait, it sends at most once in this time: frames that become due
+/// meanwhile leave together, at most this late. A wake-up costs as much as sending two frames.
 const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
-    /// By direction, for those that the channel serves.
+    /// By direction, for the directions that the channel serves.
     from: Ways<PacketSocket>,
     to: Ways<PacketSocket>,
     /// See [`Interfaces`].
@@ -86,7 +86,7 @@ pub(crate) struct Runner<C> {
     pool: Pool,
     /// Free frames to read into, per socket.
     inbox: [Vec<Slot>; 2],
-    /// What leaves together.
+    /// Frames that leave together.
     outbox: Vec<Slot>,
     /// Frames to request at the next read, per socket.
     ask: [usize; 2],
@@ -120,7 +120,7 @@ impl Rest {
     /// 7 % of the window: more than the 5 % that the kernel would take.
     const SHARE: Span = Span::from_micros(700);
 
-    /// The remaining rest at the end of a window at `now`; `None` within a window.
+    /// The rest that is still needed if a window ends at `now`; `None` within a window.
     fn due(&mut self, now: Nanos) -> Option<Span> {
         if now.since(self.since) < Rest::WINDOW {
             return None;
@@ -132,7 +132,8 @@ impl Rest {
 }
 
 /// How long before a deadline sleeping ends: the measured lateness of sleeps on this machine, or a fixed
-/// value from the caller. A processor in deep sleep wakes 50 to 150 us late, one that is kept awake 5 us.
+/// value from the caller. A processor in deep sleep wakes 50 to 150 us late, one that is kept awake 5 us
+/// late.
 struct Margin {
     now: Span,
     least: Span,
@@ -169,7 +170,7 @@ pub(crate) struct Destinations {
 }
 
 impl Destinations {
-    /// Most of them; packets to further ones find nobody who was told.
+    /// Most destinations; further ones are not announced before their first packet.
     const MOST: usize = 1 << 16;
 
     pub(crate) fn new(act: OnDestination) -> Destinations {
@@ -296,14 +297,14 @@ impl<C: Channel> Runner<C> {
         if !self.shared.is_changed.swap(false, Ordering::Acquire) {
             return;
         }
-        // Who asks holds the lock for a moment only.
+        // The requester holds the lock only for a moment.
         let changes = self.shared.changes.lock().map(|mut changes| std::mem::take(&mut *changes));
         for (way, change) in changes.unwrap_or_default() {
             self.channel.change(way, change);
         }
     }
 
-    /// Tells what is inside if somebody has asked.
+    /// Reports what is inside, if that was asked for.
     fn tell_contents(&mut self) {
         if self.shared.is_asked.swap(false, Ordering::Acquire)
             && let Ok(mut place) = self.shared.contents.lock()
@@ -323,7 +324,7 @@ impl<C: Channel> Runner<C> {
 
     /// [`Runner::take`] from a socket with super-packets.
     fn take_super(&mut self, way: usize) -> Result<(usize, bool)> {
-        // A super-packet may need so many slots of the shortest frames that its interface allows.
+        // A super-packet may need this many slots if its interface allows short segments.
         let room = self.pool.free() / MOST_SEGMENTS;
         if room == 0 {
             self.trouble.pool_exhausted += 1;
@@ -509,12 +510,12 @@ impl<C: Channel> Runner<C> {
         (is_soon && self.channel.is_backlogged(way)).then_some(at)
     }
 
-    /// Until when there is nothing to send if nothing arrives. The first frame may be as late as
-    /// [`TOGETHER`] lets it, if others leave with it then.
+    /// The time until which there is nothing to send if nothing arrives. The first frame may be late by
+    /// [`TOGETHER`], if others then leave with it.
     fn next_sending(&self) -> Option<Nanos> {
         let [up, down] = [UP, DOWN].map(|way| {
             let due = self.from.get(way).and_then(|_| self.channel.next_send(way))?;
-            // What waits for others is late already: no spinning.
+            // A frame that waits for others is late already, so do not spin.
             let exact = || Nanos(due.0.saturating_sub(self.margin.now.0));
             Some((due, self.train(way).unwrap_or_else(exact)))
         });
@@ -554,11 +555,11 @@ impl<C: Channel> Runner<C> {
     }
 }
 
-/// What a thread of the engine has measured.
+/// The measurements of a thread of the engine.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) last: EngineSample,
-    /// Up and down, of those that the thread served.
+    /// Up and down, as far as the thread served them.
     pub(crate) paths: [Option<PathReport>; 2],
     pub(crate) lateness: Histogram,
     pub(crate) cpu: CpuUse,
@@ -567,7 +568,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// That of two threads.
+    /// The combination of two threads.
     pub(crate) fn and(mut self, other: Part) -> Part {
         self.lateness.merge(&other.lateness);
         let last = self.last.and(other.last);
@@ -582,7 +583,7 @@ impl Part {
             paths: [both(up, other_up), both(down, other_down)],
             cpu: self.cpu.and(other.cpu),
             scheduling: self.scheduling.and(other.scheduling),
-            // The first failure ends all; another one has the same cause.
+            // The first failure ends all threads; another failure has the same cause.
             failure: self.failure.or(other.failure),
             ..self
         }
@@ -592,7 +593,7 @@ impl Part {
 /// Both clocks at one moment, after a read.
 struct Clocks {
     now: Nanos,
-    /// The wall clock less the engine's.
+    /// The wall clock minus the engine's clock.
     ahead: u64,
 }
 
@@ -610,7 +611,7 @@ impl Clocks {
     }
 }
 
-/// What the frames that one message brought have in common.
+/// What frames from one message have in common.
 struct Enqueue {
     way: usize,
     note: Note,
@@ -623,8 +624,8 @@ impl Enqueue {
         // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
         let (dsfield, host) = (meta.dsfield, host_of(server));
-        // As `cake_update_flowkeys` has it, the flow is that of the hosts behind address translation, too:
-        // pings and fragments of all of them would be one, since no ports tell them apart.
+        // As in `cake_update_flowkeys`, the flow also uses the hosts behind address translation. Otherwise
+        // pings and fragments of all hosts would be one flow, since no ports distinguish them.
         let [source, destination] =
             inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));
         let flow = FlowKey {
@@ -650,7 +651,7 @@ impl Enqueue {
     }
 }
 
-/// Makes the calling thread as punctual as the machine allows.
+/// Makes the calling thread as punctual as the machine permits.
 fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32, awake: bool) -> (Scheduling, Margin) {
     thread::tight_timers();
     let real_time = thread::real_time();
@@ -706,7 +707,7 @@ mod tests {
 
     use super::*;
 
-    /// A ping that leaves a router which translates addresses: no port tells the hosts apart.
+    /// A ping that leaves a router that translates addresses: no port distinguishes the hosts.
     #[test]
     fn a_flow_is_that_of_the_host_behind_translation() {
         let [router, server] = [Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 0, 2, 2)];

@@ -22,8 +22,8 @@ impl Count {
     }
 }
 
-/// One direction of the engine at one time. Counters count from the start of the engine. Of a direction with
-/// several threads it is the sum of all.
+/// One direction of the engine at one time. Counters count from the start of the engine. For a direction with
+/// several threads it is the sum over all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSample {
     /// Backlog of the queue, without device ring and line.
@@ -42,8 +42,8 @@ pub struct PathSample {
     pub queue: Stats,
     /// The line's counters.
     pub line: PortStats,
-    /// Time for which the line was busy so far, including the packet on it now. It never grows by more than
-    /// the elapsed time.
+    /// Time for which the line has been busy so far, including the current packet. It never grows by more
+    /// than the elapsed time.
     pub busy: Span,
 }
 
@@ -59,7 +59,7 @@ impl PathSample {
         self.drops[place(reason)]
     }
 
-    /// That of two threads.
+    /// The combination of two threads.
     fn and(self, other: PathSample) -> PathSample {
         let count = |one: Count, other: Count| Count {
             packets: one.packets + other.packets,
@@ -114,7 +114,7 @@ pub struct Trouble {
     pub send_failures: u64,
     /// Times when the engine's clock would have gone backward (a bug in the engine).
     pub clock_backward: u64,
-    /// Frames that are not IP or go to a group, sent by the hosts themselves. Dropped, without harm.
+    /// Frames that are not IP or go to a group, which the hosts send on their own. Dropped, without harm.
     pub foreign: u64,
 }
 
@@ -132,7 +132,7 @@ pub struct Summary {
 }
 
 impl Trouble {
-    /// That of two threads.
+    /// The combination of two threads.
     fn and(self, other: Trouble) -> Trouble {
         Trouble {
             socket_drops: self.socket_drops + other.socket_drops,
@@ -147,7 +147,7 @@ impl Trouble {
 }
 
 impl Summary {
-    /// Bounds of what two have together: no quantile of both is above the greater one.
+    /// Bounds for the combination of two: none of its quantiles is above the greater one of both.
     fn and(self, other: Summary) -> Summary {
         Summary {
             count: self.count + other.count,
@@ -179,8 +179,8 @@ pub struct EngineSample {
     pub down: PathSample,
     /// Problems so far.
     pub trouble: Trouble,
-    /// Lateness: time of sending minus the time when the frame was due. While an engine with several
-    /// threads runs, these are the figures of the latest one; at its end, those of all together.
+    /// Lateness: time of sending minus the time when the frame was due. While an engine with several threads
+    /// runs, these are the figures of the thread that is latest; at its end, of all threads together.
     pub lateness: Summary,
     /// The 99th percentile of lateness above which a result is not valid.
     pub lateness_limit: Span,
@@ -198,7 +198,7 @@ pub struct Validity {
 }
 
 impl EngineSample {
-    /// That of two threads. What a thread does not serve is zero in its sample.
+    /// The combination of two threads. A direction that a thread does not serve is zero in its sample.
     pub(crate) fn and(self, other: EngineSample) -> EngineSample {
         EngineSample {
             at: self.at.min(other.at),
@@ -253,13 +253,13 @@ pub struct Contents {
     /// Flows that wait in the queue: new ones, and those with a backlog. See
     /// [`goodqueue::Inspect::waiting_flows`].
     pub waiting_flows: Option<(u32, u32)>,
-    /// The tins of the queue ([`goodqueue::Inspect::tins`]); of a direction with several, those of the first
-    /// queue, then those of the next.
+    /// The tins of the queue ([`goodqueue::Inspect::tins`]); if a direction has several queues, those of the
+    /// first queue, then those of the next.
     pub tins: Vec<TinState>,
 }
 
 impl Contents {
-    /// Adds those of another thread.
+    /// Adds the contents of another thread.
     pub(crate) fn add(&mut self, other: Contents) {
         self.connections.extend(other.connections);
         self.connections.sort_by_key(|flow| flow.first);
@@ -279,15 +279,15 @@ pub struct PathReport {
     /// Sojourn times in the measured window ([`crate::EngineHandle::measure_sojourn`]): from a packet's
     /// arrival at the queue until the line began to send it; `None` if there is no line.
     pub sojourn: Option<Histogram>,
-    /// What it did with the packets of each connection, in the order in which they began, if
-    /// [`crate::EngineSpec::flows`] asked for it.
+    /// What it did with the packets of each connection, in the order in which the connections began, if
+    /// [`crate::EngineSpec::flows`] requests it.
     pub flows: Vec<Flow>,
-    /// What came to the queue of connections beyond the first [`crate::flows::MOST_FLOWS`].
+    /// Packets that came to the queue from connections beyond the first [`crate::flows::MOST_FLOWS`].
     pub others: Count,
 }
 
 impl PathReport {
-    /// That of two threads with equal queues.
+    /// The combination of two threads with equal queues.
     pub(crate) fn and(mut self, other: PathReport) -> PathReport {
         self.last = self.last.and(other.last);
         for ((_, sum), (_, count)) in self.counters.iter_mut().zip(other.counters) {
@@ -320,7 +320,7 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
-    /// That of two threads that ran at the same time.
+    /// The combination of two threads that ran at the same time.
     pub(crate) fn and(self, other: CpuUse) -> CpuUse {
         CpuUse { wall: self.wall.max(other.wall), cpu: self.cpu + other.cpu, spin: self.spin + other.spin }
     }
@@ -353,22 +353,22 @@ pub struct Scheduling {
     pub short_turns: bool,
     /// The kernel keeps the processors out of deep sleep (`/dev/cpu_dma_latency`).
     pub awake: bool,
-    /// Kernel memory for frames of each direction that wait to be read, bytes; a full frame takes about 2.3
-    /// kB. It is 64 MiB for root. Without privileges it is twice `net.core.rmem_max`, so a stall of some 20
-    /// ms at 100 Mbit/s can lose frames (counted as `socket_drops`).
+    /// Kernel memory for waiting frames of each direction, bytes; a full frame takes about 2.3 kB. It is 64
+    /// MiB for root. Without privileges it is twice `net.core.rmem_max`, so a stall of some 20 ms at 100
+    /// Mbit/s can lose frames (counted as `socket_drops`).
     pub receive_buffer: u32,
     /// The frame pool is locked in memory.
     pub locked: bool,
-    /// Least time before a deadline at which sleeping ends and spinning begins.
+    /// Minimum time before a deadline at which sleeping ends and spinning begins.
     pub spin_least: Span,
-    /// Greatest such time; the measured lateness of sleeps decides in between.
+    /// Maximum of that time; the measured lateness of sleeps decides in between.
     pub spin_most: Span,
     /// Processors that the process may use.
     pub cpus: usize,
 }
 
 impl Scheduling {
-    /// That of two threads.
+    /// The combination of two threads.
     pub(crate) fn and(self, other: Scheduling) -> Scheduling {
         Scheduling {
             threads: self.threads + other.threads,
@@ -514,8 +514,8 @@ mod tests {
         assert_eq!(both.lateness, summary(40, 7, 50, 900));
     }
 
-    /// Two threads with a queue each for one direction: what is counted is added up, connections are in the
-    /// order in which they began, and the tins of the first queue come first.
+    /// Two threads for one direction, with a queue each: counts are added up, connections are in the order in
+    /// which they began, and the tins of the first queue come first.
     #[test]
     fn what_threads_of_one_direction_say_is_added_up() {
         let end = |port| (std::net::Ipv4Addr::LOCALHOST, port).into();

@@ -1,37 +1,38 @@
-//! The privileges that a server drops once its sockets are open. A flaw in it then gives an attacker a
-//! process that can serve, and hardly more.
+//! The privileges that a server drops once its sockets are open. A flaw in the server then gives an attacker
+//! a process that can serve and do little else.
 //!
 //! * Landlock: no file can be opened, made, changed or run, no TCP connection made and no port taken.
-//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does one of the list
-//!   with other arguments than a server's: no program is run (`execve`), no process begun (`clone` makes
-//!   threads only), no socket opened (only `socketpair` of Unix sockets), and no memory becomes code
-//!   (`PROT_EXEC`).
+//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does a call of the
+//!   list with arguments that a server does not use. The process can run no program (`execve`), start no
+//!   process (`clone` makes threads only), open no socket (only `socketpair` of Unix sockets), and turn no
+//!   memory into code (`PROT_EXEC`).
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr, RulesetError,
     Scope,
 };
 
-/// What is in force, and what is not.
+/// The restrictions that are in force, and those that are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sandbox {
     /// Version of Landlock's interface that is in force.
     pub landlock: Option<u32>,
     /// How many system calls seccomp allows.
     pub seccomp: Option<usize>,
-    /// What this kernel, or whoever started us, does not let us have.
+    /// The restrictions that this kernel, or our parent process, does not permit.
     pub lacks: Vec<String>,
 }
 
-/// The version of Landlock that we ask for, of Linux 6.15. Later ones have no rights that concern a server.
+/// The version of Landlock that we request, from Linux 6.15. Later versions have no rights that concern a
+/// server.
 const WANTED: ABI = ABI::V7;
-/// The first version that knows TCP, of Linux 6.7.
+/// The first version that knows TCP, from Linux 6.7.
 const KNOWS_TCP: ABI = ABI::V4;
-/// The first version that knows signals, of Linux 6.12.
+/// The first version that knows signals, from Linux 6.12.
 const KNOWS_SIGNALS: ABI = ABI::V6;
 
-/// Restricts the calling thread and those that it starts, for good. What the kernel does not have is left out
-/// and named.
+/// Restricts the calling thread and those that it starts, permanently. Restrictions that the kernel does not
+/// have are skipped and named.
 #[must_use]
 pub fn enter() -> Sandbox {
     let mut sandbox = Sandbox::default();
@@ -59,7 +60,7 @@ pub fn enter() -> Sandbox {
     sandbox
 }
 
-/// No files, no TCP ports, no connections, no signals to others: rules without an exception.
+/// No files, no TCP ports, no connections, no signals to other processes: the rules have no exceptions.
 fn restrict() -> Result<RestrictionStatus, RulesetError> {
     let rules = Ruleset::default()
         .handle_access(AccessFs::from_all(WANTED))?
@@ -131,13 +132,13 @@ mod calls {
         libc::SYS_sigaltstack,
     ];
 
-    /// What glibc still calls on x86-64, where later architectures have but their successors.
+    /// Calls that glibc still makes on x86-64; later architectures have only their successors.
     #[cfg(target_arch = "x86_64")]
     const OLD_CALLS: &[c_long] = &[libc::SYS_epoll_wait, libc::SYS_poll];
     #[cfg(not(target_arch = "x86_64"))]
     const OLD_CALLS: &[c_long] = &[];
 
-    /// Calls of which one argument is restricted: its index, the bits that count, and what they must be.
+    /// Calls with one restricted argument: its index, the bits that count, and the value that they must have.
     fn restricted() -> [(c_long, u8, u64, u64); 7] {
         let (all, exec) = (u64::from(u32::MAX), number(libc::PROT_EXEC));
         let thread = number(libc::CLONE_THREAD);
@@ -180,7 +181,8 @@ mod calls {
         SeccompAction::Errno(code.unsigned_abs())
     }
 
-    /// The number of calls that the calling thread, and those that it starts, are left with.
+    /// Restricts the calling thread and those that it starts; returns the number of calls that remain
+    /// allowed.
     pub(super) fn restrict() -> Result<usize, String> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             CALLS.iter().chain(OLD_CALLS).map(|&call| (call, Vec::new())).collect();
@@ -191,7 +193,7 @@ mod calls {
             rules.insert(call, vec![SeccompRule::new(vec![condition]).map_err(text)?]);
         }
         let count = rules.len() - 1;
-        // Its arguments are in memory, where a filter cannot look. The C libraries then use `clone`.
+        // Its arguments are in memory, which a filter cannot read. The C libraries then use `clone`.
         let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         let clone3 = program(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?;
         let allowed = program(rules, errno(libc::EPERM), SeccompAction::Allow)?;
@@ -202,7 +204,7 @@ mod calls {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 mod calls {
-    /// There are no filters for this one.
+    /// There are no filters for this architecture.
     pub(super) fn restrict() -> Result<usize, String> {
         Err(format!("not for {}", std::env::consts::ARCH))
     }

@@ -12,8 +12,8 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|&two| u16::from_be_bytes(two))
 }
 
-/// The TCP segment of a frame, without padding of the link. IPv6 only without extension headers, as in Linux
-/// 6.1 `sch_cake.c:cake_get_tcphdr`.
+/// The TCP segment of a frame, without padding of the link. IPv6 is supported only without extension headers,
+/// as in Linux 6.1 `sch_cake.c:cake_get_tcphdr`.
 fn segment(frame: &[u8]) -> Option<&[u8]> {
     let packet = frame.get(frame::ip(frame)?.0..)?;
     if packet.first()? >> 4 == 4 {
@@ -44,7 +44,7 @@ pub(crate) fn read(frame: &[u8], hasher: &FlowHasher) -> Option<TcpHeader> {
         destination_port: meta.destination_port,
     };
     Some(TcpHeader {
-        // Hosts and ports: the packets of a queue that are compared already have the same flow hash.
+        // Hosts and ports: the packets compared within a queue already have the same flow hash.
         connection: u64::from(hasher.hash(&flow)) << 32 | ports,
         ack,
         flags: word(segment, 12)? & 0x0fff,

@@ -17,33 +17,33 @@ pub(crate) struct Ways<T> {
 }
 
 impl<T> Ways<T> {
-    /// Those of up and down.
+    /// The values of up and down.
     pub(crate) fn both(values: [T; 2]) -> Ways<T> {
         Ways { first: UP, values: values.into() }
     }
 
-    /// That of one direction.
+    /// The value of one direction.
     pub(crate) fn only(way: usize, value: T) -> Ways<T> {
         Ways { first: way, values: vec![value] }
     }
 
-    /// What `make` makes for each direction of `ways`.
+    /// The results of `make` for each direction of `ways`.
     pub(crate) fn make<E>(ways: Range<usize>, make: impl FnMut(usize) -> Result<T, E>) -> Result<Ways<T>, E> {
         Ok(Ways { first: ways.start, values: ways.map(make).collect::<Result<_, E>>()? })
     }
 
-    /// What `make` makes of each.
+    /// The results of `make` for each value.
     pub(crate) fn try_map<U, E>(self, make: impl FnMut((usize, T)) -> Result<U, E>) -> Result<Ways<U>, E> {
         let (first, pairs) = (self.first, self.range().zip(self.values));
         Ok(Ways { first, values: pairs.map(make).collect::<Result<_, E>>()? })
     }
 
-    /// The directions that it has.
+    /// Its directions.
     pub(crate) fn range(&self) -> Range<usize> {
         self.first..self.first + self.values.len()
     }
 
-    /// That of direction `way`, if there is one.
+    /// The value of direction `way`, if there is one.
     pub(crate) fn get(&self, way: usize) -> Option<&T> {
         self.values.get(way.checked_sub(self.first)?)
     }

@@ -9,7 +9,7 @@ type Stations<'a> = &'a [usize];
 /// A part of the load's time, in ns from its start. It has the steps that end after its start, up to its end.
 type Window = (i64, i64);
 
-/// How far a share may be from its final value: 3 points, the tolerance of the shares of policies.
+/// How far a share may be from its final value: 3 points, the tolerance for the shares of policies.
 const NEAR: f64 = 0.03;
 /// The time over which a share is averaged: 500 ms, about 25 rounds of four stations with two aggregates of
 /// 4 ms each.
@@ -48,7 +48,7 @@ fn of_chosen<'a>(airtimes: &'a [u64], stations: Stations<'a>) -> impl Iterator<I
     all.filter(move |(at, _)| stations.is_empty() || stations.contains(at)).map(|(_, &air)| air)
 }
 
-/// Their share of the airtime of all stations.
+/// The share of the selected stations in the airtime of all stations.
 pub(super) fn share(run: &Run, stations: Stations<'_>, window: Option<Window>) -> Option<f64> {
     let airtimes = airtimes(run, window);
     ratio(of_chosen(&airtimes, stations).sum(), airtimes.iter().sum())
@@ -108,8 +108,8 @@ pub(super) fn goodput(run: &Run, summary: &Summary, stations: Stations<'_>) -> O
     (elapsed > 0).then(|| bytes as f64 * 8e9 / elapsed as f64)
 }
 
-/// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load, or in the
-/// window. Without stations, of all probes.
+/// A percentile (in thousandths, by nearest rank) of the round trips of their probes under load, or in the
+/// window; of all probes if no stations are selected.
 pub(super) fn ping(
     run: &Run,
     summary: &Summary,
@@ -122,8 +122,8 @@ pub(super) fn ping(
     rtts.get(rank - 1).map(|&rtt| rtt as f64)
 }
 
-/// The round trips of their probes under load, or in the window, ns, the shortest first. Without stations, of
-/// all probes.
+/// The round trips of their probes under load, or in the window, ns, the shortest first; of all probes if no
+/// stations are selected.
 pub(super) fn pings(
     run: &Run,
     summary: &Summary,
@@ -152,19 +152,20 @@ pub(super) fn mos(record: &Record, summary: &Summary, stations: Stations<'_>, is
     voices.map(|voice: Voice| voice.mos).min_by(f64::total_cmp)
 }
 
-/// How their pages loaded under load.
+/// Their page loads under load.
 fn pages<'a>(record: &Record, summary: &'a Summary, stations: Stations<'_>) -> Vec<&'a Loads> {
     let pages = record.test.web.iter().zip(&summary.web).filter(|(plan, _)| is_at(plan.host, stations));
     pages.map(|(_, page)| &page.load).collect()
 }
 
-/// The median page load time of their pages, the worst of several; `None` if that of one is not known.
+/// The median page load time of their pages, the worst of several; `None` if the median of one page is not
+/// known.
 pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
     let medians: Option<Vec<i64>> = pages(record, summary, stations).iter().map(|load| load.p50_ns).collect();
     medians?.into_iter().max().map(|ns| ns as f64)
 }
 
-/// What the worst median is above, where that of one page is not known: it had not ended after so long.
+/// The lower bound of the worst median, if that of one page is not known: it had not ended after this time.
 pub(super) fn page_watched(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
     let times =
         pages(record, summary, stations).into_iter().map(|load| load.p50_ns.or(load.incomplete_max_ns));
@@ -185,7 +186,7 @@ pub(super) fn videos(
     all.map(|(_, video)| VideoSummary::within(video, from, to)).collect()
 }
 
-/// Both directions of their video calls, and whether each is the one to the client.
+/// Both directions of their video calls, each with whether it goes to the client.
 pub(super) fn calls<'a>(
     record: &Record,
     summary: &'a Summary,
@@ -220,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// Two stations in steps of 100 ms for 4 s. The second joins at 1 s and has its half from 1.4 s on.
+    /// Two stations in steps of 100 ms for 4 s. The second joins at 1 s and gets its half from 1.4 s on.
     fn newcomer() -> Run {
         let second = |step: i64| match step {
             0..10 => 0,

@@ -62,7 +62,7 @@ pub(super) fn time_to_share(record: &Record, run: &Run) -> Option<i64> {
     flows.iter().filter(newcomer).map(need).max()
 }
 
-/// The time in which all flows run, without its first seconds.
+/// The time in which all flows run, without the first seconds.
 fn together(record: &Record) -> Option<(i64, i64)> {
     const RAMP_NS: i64 = 2_000_000_000;
     let from = record.test.flows.iter().map(|flow| flow.start_ns).max()? + RAMP_NS;
@@ -79,7 +79,7 @@ pub(super) fn rate_error(record: &Record, run: &Run) -> Option<f64> {
     let (from, to) = together(record)?;
     let held = record.test.flows.iter().zip(&run.flows);
     let error = |(plan, flow): (&FlowPlan, &FlowSeries)| {
-        // Whole steps.
+        // Use whole steps.
         let mut ends = flow.t_ns.iter().copied().filter(|end| (from..=to).contains(end));
         let (first, last) = (ends.next()?, ends.next_back()?);
         let rate = bytes_within(flow, first, last) as f64 * 8e9 / (last - first) as f64;
@@ -113,7 +113,7 @@ pub(super) fn jain_together(record: &Record, run: &Run) -> Option<f64> {
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
 
-/// Goodput of all flows of a direction in the window; without a window, `loaded`, the one under load.
+/// Goodput of all flows of a direction in the window; without a window, in `loaded`, the interval under load.
 pub(super) fn goodput(
     record: &Record,
     run: &Run,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(figure("l4s_share").of(&record, &run, &[], None), Some(0.6));
     }
 
-    /// Before the load, during it, and not known yet.
+    /// Round trips before the load, during it, and not yet known ones.
     #[test]
     fn round_trips_of_tcp_are_those_under_load() {
         let flow =

@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A value as written in an experiment file, in tc's words.
+    /// A value as written in an experiment file, in tc's syntax.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -46,7 +46,7 @@ impl Unit {
         }
     }
 
-    /// A value for people: the number, without its unit where `bare`.
+    /// A value for people: the number, without its unit if `bare`.
     #[must_use]
     pub fn words(self, value: f64, bare: bool) -> String {
         let (value, digits, unit) = match self {
@@ -107,7 +107,7 @@ pub struct Figure {
     pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// Its definition, in words.
+    /// Its definition.
     pub meaning: &'static str,
     /// Whether it is a figure of the air or of stations; a claim may name some of these.
     pub is_of_stations: bool,
@@ -115,7 +115,7 @@ pub struct Figure {
     pub has_base: bool,
     window: Window,
     value: fn(&From<'_>) -> Option<f64>,
-    /// What it is above, where it has no value because something had not ended; none: it always ends.
+    /// Its lower bound, if it has no value because something had not ended; `None`: it always ends.
     above: fn(&From<'_>) -> Option<f64>,
 }
 
@@ -141,7 +141,7 @@ impl Figure {
         Figure { has_base: true, ..self }
     }
 
-    /// It may be known only as above a value.
+    /// It may have only a known lower bound.
     const fn above(self, above: fn(&From<'_>) -> Option<f64>) -> Figure {
         Figure { above, ..self }
     }
@@ -516,8 +516,8 @@ impl Figure {
         self.window == Window::Always
     }
 
-    /// Its value in `run`, which is a run of `record`. `stations` limits it to these stations (none: all),
-    /// and `window` to a part of the load, in ns from its start (none: all of it). `None` if the run has no
+    /// Its value in `run`, a run of `record`. `stations` limits it to these stations (empty: all), and
+    /// `window` to a part of the load, in ns from its start (`None`: all of it). `None` if the run has no
     /// value.
     #[must_use]
     pub fn of(
@@ -530,8 +530,9 @@ impl Figure {
         (self.value)(&From { record, run, summary: &Summary::of(record, run), stations, window })
     }
 
-    /// The same as the least and the most that it can be: both are the value, but where it is not known
-    /// because something had not ended, the least is how long that was watched, and the most is infinite.
+    /// The same as a lower and an upper bound. Usually both are the value. If it is not known because
+    /// something had not ended, the lower bound is the time for which that was observed, and the upper bound
+    /// is infinite.
     #[must_use]
     pub fn bounds(
         &self,

@@ -11,13 +11,14 @@ use goodqueue_wire::{Ends, Flow, PathReport};
 use super::link::STEP;
 use crate::record::signed;
 
-/// Flows of a record in each direction; what the smaller ones carried is added up in one more.
+/// Most flows of a record in each direction; one more flow has the sum of the smaller ones.
 const MOST: usize = 100;
-/// Steps without a byte that are written out; of longer pauses the record has begin and end.
+/// Most consecutive steps without a byte that are written out; for longer pauses the record has only begin
+/// and end.
 const PAUSE: u64 = 20;
 
-/// What a connection brought through in one direction: plan and series of each, the largest first, up before
-/// down. Times count from `started`.
+/// What connections delivered in each direction: plan and series of each, the largest first, up before down.
+/// Times count from `started`.
 pub(super) fn connections(
     [up, down]: [&PathReport; 2],
     started: Nanos,
@@ -27,7 +28,7 @@ pub(super) fn connections(
     ways.into_iter().flatten()
 }
 
-/// Bytes that arrived, by the number of the step.
+/// Bytes that arrived, by step number.
 type Steps = BTreeMap<u64, u64>;
 
 /// A connection, seen from one direction.
@@ -42,7 +43,7 @@ struct OneWay<'a> {
 impl<'a> OneWay<'a> {
     fn new(there: &'a Flow, back: Option<&'a Flow>) -> OneWay<'a> {
         let is_tcp = there.ends.protocol == TCP;
-        // TCP's payload may be sent twice: what counts is acknowledged.
+        // TCP may send payload twice: only acknowledged payload counts.
         let arrived = |step: &Step| if is_tcp { step.acked } else { step.payload };
         let of = if is_tcp { back } else { Some(there) };
         let steps = of.into_iter().flat_map(|flow| &flow.steps).map(|step| (step.number, arrived(step)));
@@ -66,7 +67,7 @@ fn directed(
 ) -> Vec<(FlowPlan, FlowSeries)> {
     let back: BTreeMap<Ends, &Flow> = back.iter().map(|flow| (flow.ends, flow)).collect();
     let seen = there.iter().map(|flow| OneWay::new(flow, back.get(&flow.ends).copied()));
-    // One byte is the end of a connection.
+    // A single byte is only the end of a connection.
     let mut all: Vec<OneWay<'_>> = seen.filter(|seen| seen.bytes > 1).collect();
     all.sort_by_key(|seen| std::cmp::Reverse(seen.bytes));
     let smaller = all.split_off(all.len().min(MOST));
@@ -108,7 +109,7 @@ fn name(ends: &Ends, direction: Direction) -> String {
     }
 }
 
-/// These connections as one flow, which lives from the first packet to the last.
+/// These connections as one flow, which lasts from the first packet to the last.
 fn one(name: String, direction: Direction, started: Nanos, all: &[OneWay<'_>]) -> (FlowPlan, FlowSeries) {
     let at = |time: Nanos| signed(time.since(started));
     let start_ns = all.iter().map(|seen| at(seen.life().0)).min().unwrap_or(0);
@@ -123,7 +124,7 @@ fn one(name: String, direction: Direction, started: Nanos, all: &[OneWay<'_>]) -
         series.t_ns.push(signed(end).clamp(start_ns, stop_ns));
         series.rx_bytes.push(bytes);
     };
-    // The first step begins where the flow does.
+    // The first step begins with the flow.
     let mut next = u64::try_from(start_ns).unwrap_or(0) / STEP.0;
     for (&number, &bytes) in &steps {
         match number.saturating_sub(next) {

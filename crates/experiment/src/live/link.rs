@@ -39,9 +39,9 @@ pub use super::relay::Exposed;
 
 /// Time between two rows of the record.
 pub(super) const STEP: Span = Span::from_millis(100);
-/// Most rows of a series, an hour: then every second one goes, and later ones are twice as far apart.
+/// Most rows of a series, an hour: then every second row is removed, and later ones are twice as far apart.
 const MOST_ROWS: usize = 36_000;
-/// Most changes that the record tells of.
+/// Most changes that the record lists.
 const MOST_NOTES: usize = 100;
 
 /// The environment variable with the address at which the program finds the services.
@@ -57,12 +57,12 @@ pub struct Link {
     started: Nanos,
     /// Over the air.
     listening: Option<RadioThread>,
-    /// What the record says of the link.
+    /// The record's description of the link.
     plan: LinkPlan,
     seed: u64,
     run: Run,
     lines: [LineClock; 2],
-    /// The rates of the lines, where they have one all the time, bit/s.
+    /// The rates of the lines, if they are constant, bit/s.
     rates: [Option<u64>; 2],
     /// Changes, for the record.
     notes: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Link {
     interval: i64,
 }
 
-/// What a link is to be from now on; what is absent stays.
+/// Changes to a link from now on; `None` leaves a value unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkChange {
@@ -94,7 +94,7 @@ impl fmt::Display for LinkChange {
     }
 }
 
-/// A link as it is, for who watches it.
+/// The state of a link, for an observer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSnapshot {
@@ -106,7 +106,7 @@ pub struct LinkSnapshot {
     pub lines: [LineSnapshot; 2],
 }
 
-/// A direction as it is. It counts since the link began.
+/// The state of a direction. It counts since the link began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSnapshot {
@@ -122,8 +122,8 @@ pub struct LineSnapshot {
     pub drops: u64,
     /// Packets marked with CE.
     pub marks: u64,
-    /// Flows that wait in the queue: new ones, and those with a backlog; `None` if it does not tell the two
-    /// apart.
+    /// Flows that wait in the queue: new ones, and those with a backlog; `None` if it does not distinguish
+    /// the two.
     pub waiting_flows: Option<(u32, u32)>,
     /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
     pub tins: Vec<Tin>,
@@ -131,15 +131,15 @@ pub struct LineSnapshot {
     pub connections: Vec<ConnectionSnapshot>,
 }
 
-/// A connection as it is, in one direction. It counts since its first packet.
+/// The state of a connection in one direction. It counts since its first packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionSnapshot {
     /// 6 for TCP, 17 for UDP.
     pub protocol: u8,
-    /// Whoever is at the near end: the program, or what is behind the first interface.
+    /// The near end: the program, or a host behind the first interface.
     pub client: SocketAddr,
-    /// Whoever is at the far end.
+    /// The far end.
     pub server: SocketAddr,
     /// Bytes sent.
     pub sent_bytes: u64,
@@ -153,7 +153,7 @@ pub struct ConnectionSnapshot {
     pub drops: u64,
     /// Packets marked with CE.
     pub marks: u64,
-    /// Sum of the times that its packets waited, nanoseconds.
+    /// Sum of the waiting times of its packets, nanoseconds.
     pub waited_ns: u64,
 }
 
@@ -186,9 +186,9 @@ impl ConnectionSnapshot {
 }
 
 impl Link {
-    /// Makes the link of `plan`, with its first queue and seed. With `outside`, the program reaches over it
-    /// whatever this machine reaches by TCP and UDP. Call it before the first thread starts: whoever is not
-    /// root becomes root of a user namespace of his own.
+    /// Makes the link of `plan`, with its first queue and seed. With `outside`, the program can reach over it
+    /// everything that this machine reaches over TCP and UDP. Call it before the first thread starts: a user
+    /// who is not root becomes root of a user namespace.
     ///
     /// # Errors
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.
@@ -210,8 +210,8 @@ impl Link {
     }
 
     /// [`Link::start`] over the Wi-Fi network of an experiment, with its only variant and its first seed. The
-    /// program is at the access point's side or at a station, and the services at the other, as the
-    /// experiment's test has its clients and servers; of several stations the first one is used.
+    /// program and the services are where the experiment's test has its clients and servers: one on the
+    /// access point's side, the other at a station; if there are several stations, at the first.
     ///
     /// # Errors
     /// [`Error::Usage`] if the experiment has several variants or no Wi-Fi, and those of [`Link::start`].
@@ -232,7 +232,7 @@ impl Link {
         } else {
             None
         };
-        // It has no load with an end: the shares of the air are recorded for as long as rows are kept.
+        // Its load has no end: the shares of the air are recorded for as long as rows are kept.
         let test = Test { idle: Span::ZERO, load: Span(STEP.0 * MOST_ROWS as u64), ..setup.test.clone() };
         let (engine, listening) = air.start(&lab, &test, seed, Span::ZERO, (flows(started), act))?;
         listening.start_at(goodqueue_wire::now());
@@ -256,7 +256,7 @@ impl Link {
         Ok(Link::of(plan, queue.parameters(), engine, faults, started))
     }
 
-    /// Shapes what passes between real interfaces, with a queue for each direction. A queue that does not
+    /// Shapes the traffic between real interfaces, with a queue for each direction. A queue that does not
     /// shape by itself has a line with the rate of `plan` below it. There is no delay, and no loss. Each
     /// instance of a `cake_mq` has a thread; see [`with_instances`].
     ///
@@ -298,7 +298,7 @@ impl Link {
 
     fn with(seed: u64, plan: LinkPlan, engine: EngineHandle, faults: Faults, started: Nanos) -> Link {
         engine.measure_sojourn(started, Nanos(u64::MAX));
-        // The engine looks every 10 ms, and the first packet counts.
+        // The engine checks every 10 ms, and the first packet counts.
         std::thread::sleep(Duration::from_millis(25));
         Link {
             engine,
@@ -332,7 +332,8 @@ impl Link {
         lab.client().run(|| command.spawn()).map_err(io::Error::other)?
     }
 
-    /// Up and down, now. What the queues are like goes into the record: call this some ten times a second.
+    /// The current state up and down. It also records the state of the queues: call this about ten times a
+    /// second.
     pub fn look(&mut self) -> [Moment; 2] {
         let sample = self.engine.sample();
         self.keep(&sample);
@@ -343,7 +344,7 @@ impl Link {
         })
     }
 
-    /// What passes, now. It takes about 20 ms.
+    /// The traffic at this moment. It takes about 20 ms.
     #[must_use]
     pub fn seen(&self) -> LinkSnapshot {
         let [up, down] = self.engine.contents();
@@ -366,7 +367,7 @@ impl Link {
         }
     }
 
-    /// Puts the sample into the series, unless the last one has been there for less than a step.
+    /// Adds the sample to the series, unless the last one is less than a step old.
     fn keep(&mut self, sample: &EngineSample) {
         let t_ns = i64::try_from(sample.at.since(self.started).0).unwrap_or(i64::MAX);
         let last = self.run.up.t_ns.last().copied();
@@ -386,7 +387,7 @@ impl Link {
         }
     }
 
-    /// Makes the link different, and notes it in the record.
+    /// Changes the link, and notes it in the record.
     ///
     /// # Errors
     /// [`Error::Usage`] for a value out of range; then nothing changes.
@@ -407,7 +408,7 @@ impl Link {
         for (direction, line) in [(goodqueue::Direction::Up, up?), (goodqueue::Direction::Down, down?)] {
             self.engine.change(direction, Change { line, loss, delay }).map_err(Error::usage)?;
         }
-        // What the lines did before was at other rates.
+        // Earlier samples of the lines are for other rates.
         if change.up_bps.is_some() || change.down_bps.is_some() {
             self.rates = [None; 2];
         }
@@ -427,26 +428,26 @@ impl Link {
         are_idle && self.engine.sample().frames_used == 0
     }
 
-    /// For how long it has been there.
+    /// How long the link has existed.
     #[must_use]
     pub fn age(&self) -> Duration {
         Duration::from_nanos(goodqueue_wire::now().since(self.started).0)
     }
 
-    /// Whether the link is still there.
+    /// Whether the link still exists.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.engine.is_running()
     }
 
-    /// What a user-defined queue did that no queue may, with its name: it has been a FIFO without a limit
-    /// since.
+    /// The rule that a user-defined queue violated, with its name: since then it has been a FIFO without a
+    /// limit.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.faults.first().map(|why| format!("{}: {why}", self.run.queue))
     }
 
-    /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the
+    /// Ends the link. Waiting packets are not delivered. Returns the record: `own`, with the name and the
     /// text of its test, and what was measured.
     ///
     /// # Errors
@@ -458,7 +459,7 @@ impl Link {
         let Link { engine, around, started, listening, plan, seed, mut run, lines, rates, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
-        // That the program keeps the processors busy is its own affair, as long as packets leave in time.
+        // The program may keep the processors busy, as long as packets leave on time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
         invalid.extend(fault);
@@ -521,7 +522,7 @@ fn seed_of(plan: &Plan) -> u64 {
     plan.seeds.first().copied().unwrap_or(1)
 }
 
-/// Each connection is counted.
+/// Counts each connection.
 fn flows(started: Nanos) -> Option<FlowSpec> {
     Some(FlowSpec { origin: started, step: STEP })
 }

@@ -17,11 +17,11 @@ use crate::text::link_file::Flags;
 pub(super) struct Order {
     /// The variant to run.
     pub work: Work,
-    /// What the reports call it: the queue in its canonical words, or the name of a variant.
+    /// Its name in reports: the queue in its canonical form, or the name of a variant.
     pub label: String,
     /// Root of every random stream.
     pub seed: u64,
-    /// Process id of the parent, with which the child dies.
+    /// Process id of the parent; the child dies with it.
     pub parent: u32,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Order {
 pub(super) enum Work {
     /// A test over two lines.
     Lines {
-        /// The queue, in words.
+        /// The queue, as text.
         queue: String,
-        /// What the calling program makes it of, if it is one of its own.
+        /// The text from which the calling program makes it, if it is the program's own.
         text: Option<String>,
-        /// What a test of responsiveness loads.
+        /// The direction that a responsiveness test loads.
         load: Option<Direction>,
         /// The test.
         test: TestOrder,
@@ -43,7 +43,7 @@ pub(super) enum Work {
     },
     /// A variant of an experiment over the air.
     Air {
-        /// The experiment file as it was named.
+        /// The experiment file as named.
         file: String,
         /// Its text.
         text: String,
@@ -51,7 +51,7 @@ pub(super) enum Work {
         flags: Option<Flags>,
         /// The command's changes to the file.
         changes: Vec<Override>,
-        /// Place of the variant.
+        /// Index of the variant.
         variant: usize,
     },
 }
@@ -63,10 +63,10 @@ pub(super) enum Message {
     Ready {
         /// Settings of the end hosts' TCP, by name.
         sysctls: BTreeMap<String, String>,
-        /// Every parameter of the queue in force, in words.
+        /// Every parameter of the queue in force, as text.
         parameters: BTreeMap<String, String>,
     },
-    /// Something a probe, a sender or a receiver saw.
+    /// A sample of a probe, a sender or a receiver.
     Sample(Sample),
     /// The queues, at this moment.
     Queues {
@@ -77,9 +77,9 @@ pub(super) enum Message {
         /// Towards the client.
         down: QueueMoment,
     },
-    /// Something to read before trusting the result.
+    /// Something the user must know before trusting the result.
     Warning(String),
-    /// The run came to its end, or was stopped in good order.
+    /// The run is complete, or was stopped in an orderly way.
     Finished(Box<Finish>),
     /// It cannot be done.
     Failed {
@@ -90,7 +90,7 @@ pub(super) enum Message {
     },
 }
 
-/// The child's last word.
+/// The child's last message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Finish {
     /// Whether the test ran to its planned end.
@@ -103,10 +103,10 @@ pub(super) struct Finish {
     pub up: QueueEnd,
     /// The queue towards the client.
     pub down: QueueEnd,
-    /// What came of a test of responsiveness.
+    /// The outcome of a responsiveness test.
     pub rpm: Option<Responsiveness>,
     /// The queues of both lines, or of the devices on the air.
     pub path: Vec<PathQueue>,
-    /// The radio, where there is one.
+    /// The radio, if there is one.
     pub radios: Vec<Radio>,
 }

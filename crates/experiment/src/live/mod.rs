@@ -31,10 +31,10 @@ use supervise::Turn;
 pub use own::{Own, OwnQueue};
 pub use worker::main as worker;
 
-/// Whether the live arm has all that the experiment needs.
+/// Checks that the live arm supports everything that the experiment needs.
 ///
 /// # Errors
-/// [`Error::Usage`] with what it does not have.
+/// [`Error::Usage`] with what it does not support.
 pub(crate) fn check(experiment: &Experiment) -> Result<(), Error> {
     if experiment.variants.iter().any(|variant| !variant.traffic.is_empty()) {
         let why =
@@ -45,7 +45,7 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Error> {
     experiment.variants.iter().try_for_each(check)
 }
 
-/// What to read before trusting the result of an experiment over the air.
+/// What the user must know before trusting the result of an experiment over the air.
 pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
     let mut warnings = Vec::new();
     let seeds = experiment.seeds.len();
@@ -63,7 +63,8 @@ pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
     warnings
 }
 
-/// Runs every side of the comparison, one after the other; what was measured is in `record` however it ends.
+/// Runs every side of the comparison, one after the other. However it ends, `record` contains what was
+/// measured.
 ///
 /// # Errors
 /// The first reason to stop.

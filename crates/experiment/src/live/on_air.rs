@@ -1,7 +1,7 @@
 //! The simulator's radio as the medium of the live engine: real frames, logical time. The radio's time begins
-//! with the engine's. Its reports go to the worker's thread, which measures. Its access point is device 0,
-//! and server host `n` of the lab is station `n`, device `n + 1`: the lab's server side is the stations or
-//! what is behind the access point, as `to_stations` says.
+//! with the engine's. Its reports go to the worker's measuring thread. Its access point is device 0, and
+//! server host `n` of the lab is station `n`, device `n + 1`. `to_stations` says whether the lab's server
+//! side is the stations or the network behind the access point.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,26 +18,26 @@ use crate::radio::{Fates, Moment, RadioStation};
 /// The access point.
 const ACCESS_POINT: DeviceId = 0;
 
-/// What the radio says. Times are its own, but for the first of a moment.
+/// The radio's messages. Times are the radio's, except for the first value of a moment.
 pub(super) enum RadioMessage {
-    /// What the air was used for since it last spoke.
+    /// The use of the air since the last message.
     Events(Vec<AirEvent>),
-    /// What was used until then, nanoseconds from the start of the load.
+    /// The airtime used until then, with the time in nanoseconds from the start of the load.
     Moment(u64, Moment),
-    /// The engine has ended: what each device was offered and what became of it.
+    /// The engine has ended: the packets offered to each device, and their fates.
     End(Box<Radio>, Vec<Offered>, Nanos),
 }
 
-/// The packets offered to a device, and what its queues did with them.
+/// The packets offered to a device, and the drops of its queues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offered {
     pub(super) arrived: u64,
-    /// By place of the reason in [`Reason::ALL`].
+    /// By index of the reason in [`Reason::ALL`].
     pub(super) drops: [u64; Reason::ALL.len()],
     pub(super) marks: u64,
 }
 
-/// When the load starts, on the engine's clock; zero as long as nobody knows.
+/// When the load starts, on the engine's clock; zero while it is not known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoadStart(Arc<AtomicU64>);
 
@@ -58,14 +58,14 @@ pub(super) struct OnAir {
     pub(super) places: Vec<RadioStation>,
     /// When the radio's time began.
     pub(super) origin: Nanos,
-    /// The way on which packets go to stations.
+    /// The direction in which packets go to stations.
     pub(super) to_stations: Direction,
     pub(super) load_start: LoadStart,
-    /// How long the load lasts, and its first part, for which no waiting time counts.
+    /// The length of the load, and of its first part, in which waiting times do not count.
     pub(super) load: Span,
     pub(super) ramp: Span,
     pub(super) listener: Sender<RadioMessage>,
-    /// What it has seen.
+    /// Its counters.
     pub(super) notes: Notes,
 }
 
@@ -73,9 +73,9 @@ pub(super) struct OnAir {
 #[derive(Default)]
 pub(super) struct Notes {
     events: Vec<AirEvent>,
-    /// Of packets for each station.
+    /// The fates of packets for each station.
     fates: Vec<Fates>,
-    /// When the next moment is, from the start of the load.
+    /// Time of the next moment, from the start of the load.
     next: u64,
     /// By device.
     offered: Vec<Offered>,
@@ -84,7 +84,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Of a device.
+    /// The counters of a device.
     fn offered(&mut self, device: DeviceId) -> &mut Offered {
         let device = usize::from(device);
         if self.offered.len() <= device {
@@ -94,7 +94,7 @@ impl Notes {
     }
 }
 
-/// Brings what comes out of the radio to the engine.
+/// Passes packets from the radio to the engine.
 struct Landing<'a> {
     exit: &'a mut dyn Exit,
     origin: Nanos,
@@ -102,7 +102,7 @@ struct Landing<'a> {
 }
 
 impl Landing<'_> {
-    /// The fates of packets from the access point to a station; none if `frame` is not such a one.
+    /// The fates of packets from the access point to a station; `None` if `frame` is not such a packet.
     fn fates(&mut self, frame: &Frame) -> Option<&mut Fates> {
         let station = usize::from(frame.to.checked_sub(1)?);
         if self.notes.fates.len() <= station {
@@ -144,7 +144,7 @@ impl OnAir {
         act(radio, &mut Landing { exit, origin: *origin, notes });
     }
 
-    /// Tells of all moments up to `now`, where nothing that is at `now` or later has been handled yet.
+    /// Reports all moments up to `now`. Nothing at `now` or later has been handled yet.
     fn tell_moments(&mut self, now: Nanos) {
         let Some(start) = self.load_start.get() else { return };
         if !std::mem::replace(&mut self.notes.measures, true) {
@@ -155,7 +155,7 @@ impl OnAir {
             let at = self.time(start + Span(self.notes.next));
             let fates = |station: usize| self.notes.fates.get(station).copied().unwrap_or_default();
             let moment = Moment::of(at, &self.radio, &self.places, fates);
-            // A listener that is gone has heard enough; so below.
+            // A listener that is gone needs no more messages. The same applies below.
             let _ = self.listener.send(RadioMessage::Moment(self.notes.next, moment));
             let step = self.notes.next.saturating_add(SHARE_STEP_NS);
             self.notes.next = if self.notes.next < self.load.0 { step.min(self.load.0) } else { u64::MAX };
@@ -181,8 +181,8 @@ fn sum(one: Backlog, other: Backlog) -> Backlog {
     Backlog { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
 }
 
-/// What waits in the queues of a device, and what its driver and hardware hold below: their number alone is
-/// known.
+/// The backlog in the queues of a device, and in its driver and hardware below, where only the number of
+/// packets is known.
 pub(super) fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
     let (above, packets) = radio.backlog(device);
     let above = radio

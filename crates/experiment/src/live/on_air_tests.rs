@@ -1,4 +1,4 @@
-//! The radio behind the live engine's interface behaves as it does by itself.
+//! The radio behaves the same behind the live engine's interface as by itself.
 
 use std::sync::mpsc::channel;
 
@@ -7,7 +7,7 @@ use goodqueue_sim::wifi::{DeviceSpec, DriverSpec, PeerSpec, RadioSpec, RateSpec}
 use super::*;
 use crate::radio::{Measured, Owner, faults};
 
-/// What came out: time, cookie, DS byte; or the reason of a drop.
+/// The output: time, cookie, DS byte; or the reason for a drop.
 #[derive(Default)]
 struct Out(Vec<(u64, u64, Result<u8, Reason>)>);
 
@@ -38,8 +38,8 @@ fn spec(driver: DriverSpec) -> RadioSpec {
     RadioSpec { devices, ..RadioSpec::default() }
 }
 
-/// Packets every 250 us to and from two stations, more than the air takes: the same by the border, at a time
-/// that began long ago, as by hand.
+/// Packets every 250 us to and from two stations, more than the air takes: the interface, with a time that
+/// began long ago, gives the same result as direct calls.
 fn same(driver: DriverSpec) {
     const ORIGIN: u64 = 77_000_000_123;
     let radio = || Radio::new(&spec(driver.clone()), 9, 0).expect("a radio");
@@ -117,7 +117,7 @@ fn same(driver: DriverSpec) {
                 assert_eq!(recorded.shares.t_ns.len(), 10);
                 assert!(recorded.window.len() > 50, "{} events", recorded.window.len());
                 assert!(recorded.stations.iter().all(|station| station.delivered_bytes > 0));
-                // The slow one has more to carry than its share under any driver.
+                // The slow station gets more packets than its share can carry, under any driver.
                 assert!(recorded.stations[1].drops > 100, "{} drops", recorded.stations[1].drops);
                 break;
             }

@@ -7,29 +7,29 @@ use std::sync::Arc;
 use goodqueue::{Backlog, Header, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict};
 use goodqueue_wire::Frame;
 
-/// How the child of the live arm makes queues of the calling program's own.
+/// How the child of the live arm makes the calling program's own queues.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
-    /// Makes the queue of one direction: from the text of [`crate::Plan::own`], and the seed of its random
+    /// Makes the queue of one direction, from the text of [`crate::Plan::own`] and the seed of its random
     /// decisions. If it cannot, it says why.
     pub make: fn(&str, u64) -> Result<OwnQueue, String>,
-    /// Called on the engine's thread with its work: prepares the thread for these queues, and calls the work
-    /// once.
+    /// Called on the engine's thread with its work. It prepares the thread for these queues, and calls the
+    /// work once.
     pub around: fn(&mut (dyn FnMut() + Send)),
 }
 
-/// Says what rule a queue has broken first, in words; `None` while it keeps all.
+/// Returns the first rule that a queue has broken, as text; `None` while it keeps all rules.
 pub(super) type Fault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// A queue of the calling program's own at work.
+/// A running queue of the calling program's own.
 pub struct OwnQueue {
     queue: Box<dyn Boxed>,
     fault: Fault,
 }
 
 impl OwnQueue {
-    /// A queue in one direction of a line. `fault` is asked some times a second, on another thread: the run
-    /// ends as soon as it says something. Until then the queue must give back every packet all the same.
+    /// A queue in one direction of a line. `fault` is called several times a second, on another thread: the
+    /// run ends as soon as it returns something. Until then the queue must still return every packet.
     pub fn new(
         queue: impl Queue<Frame> + Send + 'static,
         fault: impl Fn() -> Option<String> + Send + Sync + 'static,
@@ -59,7 +59,8 @@ trait Boxed: Send {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 }
 
-/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no user-defined queue.
+/// Passes on what happens to packets. A user-defined queue does not know the packet properties that CAKE and
+/// `fq` need.
 struct Forward<'a>(&'a mut dyn Owner<Frame>);
 
 impl Observer<Header> for Forward<'_> {

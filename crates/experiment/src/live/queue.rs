@@ -21,15 +21,15 @@ use crate::collect;
 use crate::own;
 use crate::text::queue_text::QueueText;
 
-/// The wait for the last packets of a queue of which nobody knows how long it is.
+/// The wait for the last packets of a queue of unknown length.
 const LONGEST: Span = Span::from_secs(120);
 
-/// Which queue a line has.
+/// The queue of a line.
 #[derive(Clone, Debug)]
 pub(super) enum LineQueue {
     Catalogue(QueueSpec),
     Own(Library),
-    /// One of the calling program: what it is called, and the text that the child makes it of.
+    /// A queue of the calling program: its name, and the text from which the child makes it.
     Program {
         name: String,
         text: String,
@@ -38,7 +38,7 @@ pub(super) enum LineQueue {
 }
 
 impl LineQueue {
-    /// The queue with these words.
+    /// The queue with this text.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is none.
@@ -49,7 +49,7 @@ impl LineQueue {
         })
     }
 
-    /// Its parameters in words.
+    /// Its parameters as text.
     pub(super) fn parameters(&self) -> BTreeMap<String, String> {
         match self {
             LineQueue::Catalogue(queue) => collect::parameters(queue),
@@ -77,7 +77,7 @@ impl LineQueue {
         })
     }
 
-    /// What prepares the engine's thread for it.
+    /// The function that prepares the engine's thread for it.
     pub(super) fn around(&self) -> Option<fn(&mut (dyn FnMut() + Send))> {
         match self {
             LineQueue::Catalogue(_) | LineQueue::Own(_) => None,
@@ -86,13 +86,12 @@ impl LineQueue {
     }
 
     /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line
-    /// of
-    /// `rate`. It is unknown for a custom queue.
+    /// of `rate`. For a user-defined queue it is not known.
     pub(super) fn drain_time(&self, rate: Rate, ring: u32) -> Span {
         let LineQueue::Catalogue(queue) = self else { return LONGEST };
         let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());
         let link = Link::ethernet(rate);
-        // Where a limit is in bytes, the places are for packets of the smallest size.
+        // If a limit is in bytes, the places are for packets of the smallest size.
         let bytes = queue.params().properties().limit_bytes(link);
         let bytes = bytes.unwrap_or_else(|| frames(queue.places(link).unwrap_or(u64::MAX)));
         let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
@@ -100,8 +99,8 @@ impl LineQueue {
     }
 }
 
-/// A queue with the number of its instances, if it is a `cake_mq`: unless the text has one, as many as the
-/// process may use processors, and at most [`MOST_QUEUES`].
+/// Sets the number of instances, if the queue is a `cake_mq` and its text has none: as many as the processors
+/// that the process may use, and at most [`MOST_QUEUES`].
 ///
 /// # Errors
 /// [`Error::Usage`] if the text has more.
@@ -140,7 +139,7 @@ pub(super) fn shapers(
     Ok(members.map_err(Error::usage)?.into_iter().map(RunningQueue::Member).collect())
 }
 
-/// Where the queues of an engine note that they break rules.
+/// Where the queues of an engine record that they break rules.
 #[derive(Clone, Default)]
 pub(super) struct Faults(Vec<Fault>);
 
@@ -155,24 +154,24 @@ impl Faults {
         Faults(queues.into_iter().filter_map(RunningQueue::fault).collect())
     }
 
-    /// The first fault, in words.
+    /// The first fault, as text.
     pub(super) fn first(&self) -> Option<String> {
         self.0.iter().find_map(|fault| fault())
     }
 }
 
 /// A queue of the engine.
-#[allow(clippy::large_enum_variant)] // One for each direction.
+#[allow(clippy::large_enum_variant)] // There is only one for each direction.
 pub(super) enum RunningQueue {
     Catalogue(AnyQueue<Frame>),
-    /// An instance of `cake_mq`, in a thread of its own.
+    /// An instance of `cake_mq`, in its own thread.
     Member(Member<Frame>),
     Own(LibraryQueue<Frame>),
     Program(OwnQueue),
 }
 
 impl RunningQueue {
-    /// What will say its fault, if it can have one.
+    /// The function that reports its fault, if it can have one.
     fn fault(&self) -> Option<Fault> {
         match self {
             RunningQueue::Catalogue(_) | RunningQueue::Member(_) => None,
@@ -227,7 +226,7 @@ impl Queue<Frame> for RunningQueue {
     }
 }
 
-/// A user-defined queue tells nothing.
+/// A user-defined queue reports nothing.
 impl Inspect for RunningQueue {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         match self {
@@ -250,7 +249,7 @@ impl Inspect for RunningQueue {
 mod tests {
     use super::*;
 
-    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
+    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of this many packets, ms.
     fn held(queue: &str, ring: u32) -> u64 {
         LineQueue::read(queue).expect("a queue").drain_time(Rate(1_000_000), ring).0 / 1_000_000
     }

@@ -1,8 +1,8 @@
-//! How far the lines kept to their rates on the wall clock.
+//! How closely the lines kept to their rates on the wall clock.
 
 use crate::collect::QueueMoment;
 
-/// A line's rate on the wall clock: what left it in stretches in which it was never idle.
+/// A line's rate on the wall clock: what left it in periods in which it was never idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineClock {
     last: Option<(i64, QueueMoment)>,
@@ -14,7 +14,7 @@ pub(super) struct LineClock {
 const LEAST_BUSY: i64 = 1_000_000_000;
 
 impl LineClock {
-    /// Takes in what the queue and the line were like at `t_ns`.
+    /// Takes in the state of the queue and the line at `t_ns`.
     pub(super) fn look(&mut self, t_ns: i64, moment: QueueMoment) {
         let is_held = |moment: &QueueMoment| moment.backlog_packets > 0 || moment.ring_bytes > 0;
         if let Some((since, before)) = self.last
@@ -28,7 +28,7 @@ impl LineClock {
         self.last = Some((t_ns, moment));
     }
 
-    /// How far the rate was from the one asked for; nothing if the line was not busy for a second.
+    /// The difference of the rate from the requested one; `None` if the line was not busy for a second.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn error(&self, rate_bps: u64) -> Option<f64> {
         let bps = self.bytes as f64 * 8e9 / self.busy_ns as f64;

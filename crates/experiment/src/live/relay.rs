@@ -1,7 +1,7 @@
 //! The relays of a link: they forward a port of the server's namespace to a service of this machine, or to
 //! this machine's network.
 //!
-//! Relays to the outside are made when the first packet to a destination is seen: the server's namespace
+//! A relay to an outside destination is made when the first packet to it appears: the server's namespace
 //! accepts every address as its own, so a socket there can have any address.
 
 use std::fs;
@@ -24,16 +24,16 @@ use crate::Error;
 /// Most connections to services at a time, and most senders of datagrams to each port; further ones are
 /// refused.
 pub(super) const MOST_CONNECTIONS: u32 = 512;
-/// How long a relay waits before it looks whether the link is still there, nanoseconds.
+/// How long a relay waits before it checks whether the link still exists, nanoseconds.
 const LOOK: u64 = 100_000_000;
 /// Most datagrams of one socket before others have their turn.
 const AT_ONCE: usize = 64;
-/// A sender that was silent for so long gives its place to another.
+/// A sender that was silent for this long gives its place to another.
 const SILENT: Duration = Duration::from_secs(30);
 
 /// Most destinations outside; further ones do not answer.
 const MOST_DESTINATIONS: u32 = 1024;
-/// How long a relay may take to begin to listen, before the engine goes on without it.
+/// How long a relay may take to start listening, before the engine continues without it.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long a destination outside may take to accept a connection; Linux sends five SYNs in that time.
 const CONNECT: Duration = Duration::from_secs(31);
@@ -47,7 +47,7 @@ pub struct Exposed {
     pub port: u16,
     /// Port on this machine's loopback interface.
     pub local: u16,
-    /// Whether both are of UDP, and not of TCP.
+    /// Whether both are UDP ports, and not TCP.
     pub is_udp: bool,
 }
 
@@ -98,7 +98,7 @@ impl Relays {
                 }
                 Err(error) => return Err(Error::Machine(format!("listening at {at}: {error}"))),
             };
-            // Not in the server's namespace: from there no service of this machine can be reached.
+            // Not in the server's namespace, from which no service of this machine can be reached.
             relays.serve(entrance, SocketAddr::from((Ipv4Addr::LOCALHOST, one.local)), None);
         }
         if outside {
@@ -120,7 +120,7 @@ impl Relays {
             let own = SocketAddr::new(own, DNS);
             let far = listen(lab.server(), there, is_udp)?;
             let near = listen(lab.client(), own, is_udp)?;
-            // The port is exposed, and leads where it was told to lead.
+            // The port is exposed already, and keeps its destination.
             let Ok(far) = far else { continue };
             let near = near.map_err(|error| Error::Machine(format!("listening at {own}: {error}")))?;
             self.serve(far, own, None);
@@ -129,10 +129,10 @@ impl Relays {
         Ok(())
     }
 
-    /// What makes a relay to the outside for each destination, but not for `own` addresses.
+    /// Returns a function that makes a relay to the outside for each destination, except for `own` addresses.
     ///
     /// The engine's thread calls it and waits; a thread of this machine's namespace does the work, so that
-    /// the relay can reach the outside.
+    /// the relay can reach outside destinations.
     pub(super) fn outside(&mut self, lab: &Lab) -> OnDestination {
         let (ask, asked) = mpsc::channel::<(u8, SocketAddr, mpsc::SyncSender<()>)>();
         let (state, server) = (Arc::clone(&self.state), lab.server().clone());
@@ -147,7 +147,7 @@ impl Relays {
                 } else {
                     state.refused.fetch_add(1, Ordering::Relaxed);
                 }
-                // The engine waits no longer.
+                // The engine no longer waits.
                 let _ = done.send(());
             }
             for relay in relays {
@@ -167,11 +167,11 @@ impl Relays {
         self.state.open.load(Ordering::Relaxed) == 0
     }
 
-    /// How many connections were refused. The engine must have ended.
+    /// Stops the relays; returns how many connections were refused. The engine must have ended.
     pub(super) fn stop(mut self) -> u32 {
         self.state.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked serves no more, either.
+            // A relay that panicked no longer serves either.
             let _ = thread.join();
         }
         self.state.refused.load(Ordering::Relaxed)
@@ -184,7 +184,7 @@ impl Drop for Relays {
     }
 }
 
-/// Whether an address is one that this machine could send to, and not one of the link itself.
+/// Whether this machine could send to an address, and it is not an address of the link itself.
 fn is_outside(to: SocketAddr) -> bool {
     let is_of_link = match (to.ip(), Lab::server_address(false, 0), Lab::server_address(true, 0)) {
         (IpAddr::V4(to), IpAddr::V4(own), _) => to.octets()[..3] == own.octets()[..3],
@@ -207,12 +207,12 @@ fn name_servers(text: &str) -> Vec<IpAddr> {
     };
     let mut all: Vec<IpAddr> = text.lines().filter_map(server).collect();
     all.dedup();
-    // The far end of the link has one port for them: that of the first.
+    // The far end of the link has one port for them, that of the first.
     all.truncate(1);
     all
 }
 
-/// Whether this machine has a way to IPv6 addresses outside. Nothing is sent.
+/// Whether this machine has a route to outside IPv6 addresses. Nothing is sent.
 pub(super) fn has_ipv6() -> bool {
     let global = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
     UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok_and(|socket| socket.connect((global, 9)).is_ok())
@@ -224,7 +224,8 @@ fn listen(namespace: &Netns, at: SocketAddr, is_udp: bool) -> Result<io::Result<
     namespace.run(bind).map_err(Error::machine)
 }
 
-/// Passes on what comes, to `to`, as seen from the namespace `from`; `None`: that of the calling thread.
+/// Forwards everything that arrives to `to`, as seen from the namespace `from`; `None`: that of the calling
+/// thread.
 fn serve(
     state: &Arc<State>,
     entrance: Entrance,
@@ -264,7 +265,7 @@ impl Entrance {
 }
 
 impl State {
-    /// Passes datagrams on. Each sender has a socket of its own on this machine, which gets the answers.
+    /// Forwards datagrams. Each sender has its own socket on this machine, which gets the answers.
     fn datagrams(&self, near: &UdpSocket, to: SocketAddr) {
         let mut senders: Vec<Sender> = Vec::new();
         let (mut ready, mut buf) = (Vec::new(), vec![0; 1 << 16]);
@@ -279,12 +280,12 @@ impl State {
                     senders[place - 1].answer(near, &mut buf);
                 }
             }
-            // After the answers, so that their places are still right.
+            // After the answers, so that the indexes of the senders are still right.
             if ready.contains(&0) {
                 for _ in 0..AT_ONCE {
                     let Ok((len, from)) = near.recv_from(&mut buf) else { break };
                     match sender(&mut senders, from, to) {
-                        // A service that is not there, or that is slow, loses them.
+                        // If a service is missing or slow, the datagrams are lost.
                         Some(sender) => drop(sender.socket.send(&buf[..len])),
                         None => {
                             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -309,7 +310,7 @@ impl State {
                 self.open.fetch_add(1, Ordering::Relaxed);
                 let state = Arc::clone(self);
                 thread::spawn(move || {
-                    // A service that is not there looks to the program like one that closes at once.
+                    // To the program, a missing service looks like one that closes at once.
                     let _ = relay(&near, to);
                     state.open.fetch_sub(1, Ordering::Relaxed);
                 });
@@ -318,7 +319,7 @@ impl State {
     }
 }
 
-/// Who sends datagrams over the link.
+/// A sender of datagrams over the link.
 struct Sender {
     from: SocketAddr,
     socket: UdpSocket,
@@ -326,16 +327,16 @@ struct Sender {
 }
 
 impl Sender {
-    /// Passes on what the service has answered.
+    /// Forwards the answers of the service.
     fn answer(&mut self, near: &UdpSocket, buf: &mut [u8]) {
         for _ in 0..AT_ONCE {
             match self.socket.recv(buf) {
                 Ok(len) => {
                     self.last = Instant::now();
-                    // What the link has no room for is lost.
+                    // If the link has no room, the datagram is lost.
                     let _ = near.send_to(&buf[..len], self.from);
                 }
-                // That nobody listens comes once, as an error.
+                // If nothing listens, that comes once, as an error.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(_) => return,
             }
@@ -343,7 +344,7 @@ impl Sender {
     }
 }
 
-/// The place of a sender, a new one if need be: that of a silent one if there are too many.
+/// The index of a sender. A new sender gets a new place, or the place of a silent one if there are too many.
 fn sender(senders: &mut Vec<Sender>, from: SocketAddr, to: SocketAddr) -> Option<&Sender> {
     let now = Instant::now();
     if let Some(place) = senders.iter().position(|one| one.from == from) {
@@ -364,7 +365,7 @@ fn sender(senders: &mut Vec<Sender>, from: SocketAddr, to: SocketAddr) -> Option
     senders.last()
 }
 
-/// Passes on what comes, both ways, until both ends have said that no more comes.
+/// Forwards data both ways, until both ends have closed their side.
 fn relay(near: &TcpStream, to: SocketAddr) -> io::Result<()> {
     near.set_nonblocking(false)?;
     let far = TcpStream::connect_timeout(&to, CONNECT)?;
@@ -379,7 +380,7 @@ fn relay(near: &TcpStream, to: SocketAddr) -> io::Result<()> {
 }
 
 fn pass(mut from: &TcpStream, mut to: &TcpStream) {
-    // An end that is gone ends the other one, too.
+    // If one end is gone, the other one ends too.
     if io::copy(&mut from, &mut to).is_err() {
         let _ = from.shutdown(Shutdown::Both);
     }

@@ -21,7 +21,7 @@ use crate::Error;
 use crate::path::each_sample;
 use crate::rpm;
 
-/// Runs the load of `setup`, in one direction; returns what came of it, and whether it was told to stop.
+/// Runs the load of `setup`, in one direction; returns the outcome, and whether it was told to stop.
 pub(super) fn run(
     arena: &mut Arena<'_>,
     setup: &Setup,
@@ -33,7 +33,7 @@ pub(super) fn run(
     let identity = Identity::ephemeral(plan.tls).map_err(|error| words("a certificate", &error))?;
     let trust = Trust::Pinned(identity.fingerprint());
     let at = [SocketAddr::new(setup.address(0), 0)];
-    // Nobody else can reach it.
+    // Nothing else can reach it.
     let bounds = Bounds { opens: u32::MAX, rate: u64::MAX, ..Bounds::default() };
     let server = arena.lab.server().run(|| RpmServer::bind(&at, identity, bounds)).map_err(Error::machine)?;
     let server = server.map_err(|(at, error)| words(&format!("listening at {at}"), &error))?;
@@ -53,7 +53,7 @@ pub(super) fn run(
     let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
     let first = u32::try_from(setup.test.flows.len()).unwrap_or(u32::MAX) + plan.first_flow(direction);
     let serve = |_: &Sender<Sample>, stop: &AtomicBool| {
-        // A server that cannot serve is a client's failure.
+        // If the server cannot serve, the client fails.
         let _ = server.serve(stop);
     };
     let client = |sink: &Sender<Sample>, stop: &AtomicBool| {

@@ -1,4 +1,5 @@
-//! Turns an order into a test, the needs of the lab, and what the engine puts between its sockets.
+//! Turns an order into a test, the requirements for the lab, and the network that the engine puts between its
+//! sockets.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -28,10 +29,10 @@ use crate::simulate::{PathLink, path_queue, unbalanced};
 use crate::text::{link_file, trace};
 use crate::{Experiment, Variant};
 
-/// What an order comes to.
+/// The meaning of an order.
 pub(super) struct Setup {
     pub(super) test: Test,
-    /// What a test of responsiveness loads.
+    /// The direction that a responsiveness test loads.
     pub(super) load: Option<Direction>,
     /// Server hosts of the lab.
     pub(super) hosts: usize,
@@ -41,17 +42,17 @@ pub(super) struct Setup {
     pub(super) network: Network,
 }
 
-/// An engine at work.
+/// A running engine.
 pub(super) struct Started {
     pub(super) engine: EngineHandle,
-    /// Where its queues note that they break rules.
+    /// Where its queues record that they break rules.
     pub(super) faults: Faults,
     /// Over the air.
     pub(super) listening: Option<RadioThread>,
 }
 
 /// The link or medium that the engine puts between its sockets.
-#[allow(clippy::large_enum_variant)] // One for a run: no box for it.
+#[allow(clippy::large_enum_variant)] // There is only one per run, so it needs no box.
 pub(super) enum Network {
     /// Two lines with this queue.
     Lines(LinkOrder, LineQueue),
@@ -59,23 +60,23 @@ pub(super) enum Network {
     Air(Air),
 }
 
-/// A Wi-Fi network. Every station is a server host of the lab, or has one to itself behind the access
+/// A Wi-Fi network. Every station is a server host of the lab, or has its own server host behind the access
 /// point.
 pub(super) struct Air {
     spec: RadioSpec,
     stations: Vec<String>,
-    /// The queues on the path that are the radio's, with the device that each is of, and whether the reports
-    /// show it as the bottleneck's.
+    /// The radio's queues on the path, each with its device, and whether the reports show it as the
+    /// bottleneck's.
     path: Vec<(PathLink, DeviceId, bool)>,
-    /// Network server and access point, each way.
+    /// Delay between network server and access point, each way.
     delay: Span,
     to_stations: Direction,
 }
 
-/// From the start of a radio's time to the idle lead-in: the engine starts, and all threads get ready.
+/// Time from the start of a radio's time to the idle lead-in: the engine starts, and all threads get ready.
 const LEAD: Span = Span::from_millis(800);
 
-/// A radio that is being listened to.
+/// A radio with a listening thread.
 #[derive(Debug)]
 pub(super) struct RadioThread {
     /// When the radio's time began.
@@ -126,7 +127,7 @@ impl Setup {
     /// The network of a variant of an experiment, live.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is none that the live arm has.
+    /// [`Error::Usage`] if the live arm does not support it.
     pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Setup, Error> {
         let scenario = &variant.scenario;
         let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
@@ -175,7 +176,7 @@ impl Setup {
     }
 
     /// The longest round trip that a packet can have: the base delay, and the time that both queues take to
-    /// drain when they are full. Over the air nobody knows the rate at which they do.
+    /// drain when they are full. Over the air the rate at which they drain is not known.
     pub(super) fn longest_round_trip(&self) -> Span {
         match &self.network {
             Network::Lines(link, queue) => {
@@ -187,7 +188,7 @@ impl Setup {
         }
     }
 
-    /// Starts the engine; over the air with someone who listens.
+    /// Starts the engine; over the air also a listening thread.
     pub(super) fn start(&self, lab: &Lab, order: &Order) -> Result<Started, Error> {
         match &self.network {
             Network::Lines(link, queue) => {
@@ -205,7 +206,7 @@ impl Setup {
     }
 }
 
-/// The same direction as the queues have it.
+/// The same direction in the queues' type.
 fn way(direction: Recording) -> Direction {
     match direction {
         Recording::Up => Direction::Up,
@@ -229,7 +230,7 @@ fn is_client_at_server(variant: &Variant) -> bool {
         == Some(0)
 }
 
-/// The engine as two lines with `queue`, which count each connection if `flows` says so.
+/// The engine as two lines with `queue`, which count each connection if `flows` is given.
 pub(super) fn lines(
     link: &LinkOrder,
     queue: &LineQueue,
@@ -240,7 +241,7 @@ pub(super) fn lines(
         let mut path = PathSpec::new(queue.build(Rate(bps), seed, node)?);
         path.line = match trace {
             None => Line::from(Serializer::new(Rate(bps))),
-            // It begins with the engine.
+            // The trace begins with the engine.
             Some(file) => Line::Trace(trace_of(file)?.starting_at(goodqueue_wire::now())),
         };
         path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
@@ -271,8 +272,8 @@ fn frames(link: &LinkOrder) -> u32 {
 }
 
 impl Air {
-    /// No waiting time counts in the `ramp` at the start of the load. Each connection is counted if `flows`
-    /// says so. With `act`, something is done before a destination gets its first packet.
+    /// Waiting times in the `ramp` at the start of the load do not count. Each connection is counted if
+    /// `flows` is given. `act`, if given, is called before a destination gets its first packet.
     pub(super) fn start(
         &self,
         lab: &Lab,
@@ -323,7 +324,7 @@ impl Air {
         Ok((engine, RadioThread { origin, load_start, thread }))
     }
 
-    /// What is whose: host `n` of the test is station `n`.
+    /// The owners: host `n` of the test is station `n`.
     fn owners(&self, test: &Test) -> Vec<Owner> {
         let own = |hosts: Vec<usize>, station: usize| {
             (0..).zip(hosts).filter(|&(_, host)| host == station).map(|(number, _)| number).collect()
@@ -337,7 +338,8 @@ impl Air {
     }
 }
 
-/// Rates of a schedule begin later: the file counts from the start of the load, the radio from the engine's.
+/// Shifts the rates of a schedule to later: the file counts from the start of the load, the radio from the
+/// start of the engine.
 fn shift(peer: &mut PeerSpec, by: Span) {
     if let RateSpec::Schedule(steps) = &mut peer.rate {
         steps.iter_mut().filter(|(from, _)| *from > Span::ZERO).for_each(|(from, _)| *from = *from + by);
@@ -354,7 +356,7 @@ struct Ear {
     load_start: LoadStart,
 }
 
-/// What there is to say of a radio at the end.
+/// The report on a radio at the end.
 #[derive(Debug, Default)]
 pub(super) struct RadioReport {
     pub(super) radios: Vec<Recorded>,
@@ -365,7 +367,7 @@ pub(super) struct RadioReport {
 }
 
 impl Ear {
-    /// Until the engine has ended.
+    /// Listens until the engine has ended.
     fn listen(mut self, heard: &std::sync::mpsc::Receiver<RadioMessage>) -> RadioReport {
         for heard in heard {
             match heard {
@@ -414,18 +416,18 @@ fn radio_queue(
 }
 
 impl RadioThread {
-    /// How long after `now` the load of `test` starts: [`LEAD`] and the idle time after the radio, which has
-    /// its schedules of rates from then on, and not before all can be ready.
+    /// How long after `now` the load of `test` starts: [`LEAD`] and the idle time after the start of the
+    /// radio, whose rate schedules begin at that time, but not before everything can be ready.
     pub(super) fn lead(&self, now: Nanos, test: &Test, least: Span) -> Span {
         (self.origin + LEAD + test.idle).since(now).max(least)
     }
 
-    /// The load starts then.
+    /// Sets the time at which the load starts.
     pub(super) fn start_at(&self, at: Nanos) {
         self.load_start.set(at);
     }
 
-    /// Once the engine has ended.
+    /// Returns the report once the engine has ended.
     pub(super) fn end(self) -> Result<RadioReport, Error> {
         self.thread.join().map_err(|_| Error::Machine("the thread that listens to the radio panicked".into()))
     }

@@ -22,22 +22,22 @@ use crate::record::direction;
 use crate::{Monitor, Turn as Told};
 use goodqueue_wire::Lock;
 
-/// How long a child may be silent before it is taken for dead. It speaks ten times a second.
+/// How long a child may be silent before it counts as dead. It sends messages ten times a second.
 const SILENCE: Duration = Duration::from_secs(15);
 /// How long one wait for a message lasts; after it the parent checks for signals.
 const WAIT: Duration = Duration::from_millis(50);
-/// How long a child may take to finish once it was told to stop.
+/// How long a child may take to finish after it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Held for the length of a live run: two at a time would disturb each other's timing. The lock is a file of
-/// the user's own (root's: `/run/goodqueue.lock`), which nobody else can hold. Runs of two users do not see
-/// each other's lock; that they disturbed each other is measured, as any other load is.
+/// the user's own (root's: `/run/goodqueue.lock`), which no other user can hold. Runs of two users do not see
+/// each other's lock; if they disturb each other, that is measured like any other load.
 pub(crate) struct OnlyOne {
     _lock: Option<Lock>,
 }
 
 impl OnlyOne {
-    /// Claims the machine; where no lock can be made, warns.
+    /// Claims the machine; warns if no lock can be made.
     pub(crate) fn claim(record: &mut Record) -> Result<OnlyOne, Error> {
         let mut refused = Vec::new();
         for path in lock_files() {
@@ -61,7 +61,7 @@ impl OnlyOne {
     }
 }
 
-/// Where the lock may be: the first that can be made is taken.
+/// Possible places for the lock: it uses the first that can be made.
 fn lock_files() -> Vec<PathBuf> {
     const NAME: &str = "goodqueue.lock";
     let user = goodqueue_wire::effective_user();
@@ -78,16 +78,16 @@ pub(crate) struct Turn {
     pub(crate) order: Order,
     /// The test that it runs.
     pub(crate) test: Test,
-    /// The rates of its lines, up and down, where it has such.
+    /// The rates of its lines, up and down, if it has lines with rates.
     pub(crate) rates: [Option<u64>; 2],
-    /// Its own link, where that is not the record's.
+    /// Its own link, if it differs from the record's.
     pub(crate) link: Option<LinkPlan>,
-    /// What a test of responsiveness loads.
+    /// The direction that a responsiveness test loads.
     pub(crate) load: Option<Direction>,
 }
 
 /// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
-/// `worker`: the words that start the child ([`crate::simulate::Options::worker`]).
+/// `worker`: the command that starts the child ([`crate::simulate::Options::worker`]).
 ///
 /// # Errors
 /// The first reason to stop; `record` holds what was measured until then.
@@ -182,7 +182,7 @@ impl Watch {
             }
         }
         if !self.finished {
-            // Whatever it still does, it no longer speaks; one that is dead already is not harmed.
+            // Whatever it still does, it no longer sends messages; killing a dead process does no harm.
             worker.kill();
         }
         let status = worker.wait()?;
@@ -201,7 +201,7 @@ impl Watch {
         }
     }
 
-    /// Whether the user wants it to end.
+    /// Whether the user wants the run to end.
     fn signalled(&mut self, monitor: &mut dyn Monitor) -> bool {
         if self.signal.is_none() {
             self.signal = monitor.stop();
@@ -228,10 +228,10 @@ impl Watch {
     }
 }
 
-/// What was measured, and how well the engine kept time.
+/// The measurements, and how well the engine kept time.
 struct Memory {
     collector: Collector,
-    /// What the lines did, up and down, and their rates; none over the air.
+    /// The clocks of the lines, up and down, and their rates; none over the air.
     lines: [Option<(LineClock, u64)>; 2],
     engine: Option<EngineHealth>,
     link: Option<LinkPlan>,
@@ -253,7 +253,7 @@ impl Memory {
         }
     }
 
-    /// Takes in what the child said. Verdict and warnings are the caller's.
+    /// Takes in a message of the child. The caller handles verdict and warnings.
     fn take(&mut self, message: Message) {
         match message {
             Message::Ready { parameters, .. } => self.collector.parameters(parameters),
@@ -283,14 +283,14 @@ impl Memory {
     }
 }
 
-/// The child process and its voice.
+/// The child process and its messages.
 struct Worker {
     child: Child,
     messages: Receiver<Message>,
 }
 
 impl Worker {
-    /// `words`: program and arguments; none: this program, as the command has it.
+    /// `words`: program and arguments; if empty, this program, as for the command.
     fn start(words: &[OsString], order: &Order) -> Result<Worker, Error> {
         let (program, arguments) = match words {
             [program, arguments @ ..] => (PathBuf::from(program), arguments.to_vec()),
@@ -325,13 +325,13 @@ impl Worker {
         Ok(Worker { child, messages })
     }
 
-    /// The end of its standard input is the worker's sign to stop.
+    /// The end of its standard input tells the worker to stop.
     fn ask_to_stop(&mut self) {
         drop(self.child.stdin.take());
     }
 
     fn kill(&mut self) {
-        // It may be gone already; that is as good.
+        // It may already be gone, which is just as good.
         let _ = self.child.kill();
     }
 

@@ -29,11 +29,10 @@ use crate::simulate::sojourn;
 
 /// Time between two samples of the queues.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time that all threads get to be ready before the idle lead-in begins.
+/// Time for all threads to get ready before the idle lead-in begins.
 pub(super) const SETTLE: Span = Span::from_millis(300);
 
-/// Runs the one order that is on standard input. `own` makes queues of the calling program's own, if it has
-/// some.
+/// Runs the one order on standard input. `own` makes the calling program's own queues, if it has any.
 ///
 /// # Errors
 /// None: the child reports a fault to its parent, and the exit code of the parent counts.
@@ -51,14 +50,14 @@ pub fn main(own: Option<Own>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Standard output as a stream of messages. A parent that is gone is noticed by its death signal.
+/// Standard output as a stream of messages. The death signal reports a parent that is gone.
 pub(super) struct Voice {
     writer: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Voice {
-    /// From here on a thread of its own writes, so that a parent that is stopped (Ctrl-Z) and lets the pipe
-    /// fill up holds up no measurement. Not earlier: who enters a user namespace has one thread.
+    /// From here on a separate thread writes, so that a stopped parent (Ctrl-Z) that lets the pipe fill up
+    /// does not delay measurements. Not earlier: a process that enters a user namespace must have one thread.
     fn detach(&mut self) {
         let (sender, lines) = channel::<String>();
         let write = move || lines.iter().for_each(|line| write_line(&line));
@@ -76,7 +75,7 @@ impl Voice {
         }
     }
 
-    /// Waits until all that was said is written.
+    /// Waits until all messages are written.
     fn finish(self) {
         if let Some((sender, writer)) = self.writer {
             drop(sender);
@@ -86,7 +85,7 @@ impl Voice {
 }
 
 fn write_line(line: &str) {
-    // A reader that is gone is noticed otherwise.
+    // A reader that is gone is noticed in another way.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -140,7 +139,7 @@ fn work(voice: &mut Voice, own: Option<Own>) -> Result<(), Error> {
             }
             rpm
         }
-        // A load that failed because the link is gone is not the news.
+        // If a load failed because the link is gone, the load's error is not the one to report.
         Err(error) if failure.is_none() => return Err(Error::Machine(error)),
         Err(_) => None,
     };
@@ -156,7 +155,7 @@ fn work(voice: &mut Voice, own: Option<Own>) -> Result<(), Error> {
     failure.map_or(Ok(()), |failure| Err(Error::Machine(failure)))
 }
 
-/// Runs load and probes; returns what came of them, and whether it was told to stop.
+/// Runs load and probes; returns the outcome, and whether it was told to stop.
 fn run_load(
     arena: &mut Arena<'_>,
     setup: &Setup,
@@ -175,7 +174,7 @@ fn run_load(
     }
     let path = PathState::new(setup.longest_round_trip());
     let serve = |sink: &Sender<Sample>, stop: &AtomicBool| {
-        // What the server made of it has come as samples; how it ended matters no more.
+        // The server's results have come as samples; how it ended no longer matters.
         let _ = server.run(&clock, sink, stop);
     };
     let client =
@@ -194,7 +193,7 @@ pub(super) struct Arena<'a> {
     pub(super) rights: &'a Rights,
 }
 
-/// What came of a load.
+/// The outcome of a load.
 pub(super) struct Loaded {
     /// Why it is not valid.
     pub(super) faults: Vec<String>,
@@ -204,7 +203,7 @@ pub(super) struct Loaded {
 
 impl Arena<'_> {
     /// Runs both ends of the load of `test`, each in its own namespace, and passes on their samples, until
-    /// the client has ended. Returns what the client made of it, and whether it was told to stop.
+    /// the client has ended. Returns the client's result, and whether it was told to stop.
     pub(super) fn run<T: Send>(
         &mut self,
         test: &Test,
@@ -249,8 +248,8 @@ impl Arena<'_> {
     }
 }
 
-/// The server of a test, for flows over QUIC too if it has some. Their keys come from a secret that nobody
-/// else learns.
+/// The server of a test, also for flows over QUIC if it has any. Their keys come from a secret that no other
+/// program learns.
 fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
     let mut server = Server::bind(hosts, 0)?;
     if test.flows.iter().any(|flow| flow.transport == Transport::Quic) {
@@ -264,7 +263,7 @@ fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
     Ok(server)
 }
 
-/// Sets its flag when it is dropped, also by a panic, so that no thread waits endlessly for an end.
+/// Sets its flag when dropped, even by a panic, so that no thread waits for ever.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -302,8 +301,8 @@ fn watch(
     }
 }
 
-/// When the engine took the sample, up to 20 ms ago, from the start of the load: over the time of
-/// asking, what was sent by then would give a rate that is off by some 0.1 %. Before its first sample: now.
+/// When the engine took the sample, up to 20 ms ago, from the start of the load. With the time of the query
+/// instead, the rate would be wrong by about 0.1 %. Before the first sample: now.
 fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
     match i64::try_from(sample.at.0) {
         Ok(at) if at > 0 => at.saturating_sub(clock.load_start().mono),
@@ -311,8 +310,8 @@ fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
     }
 }
 
-/// Namespaces with so many server hosts, ECN and super-packets on request; without root's rights, in a user
-/// namespace of our own.
+/// Namespaces with this many server hosts, with ECN and super-packets on request; without root's rights, in
+/// our own user namespace.
 pub(super) fn lab(hosts: usize, ecn: bool, super_packets: bool) -> Result<Lab, Error> {
     // More files than most users may open by default, and fewer than most may ask for.
     goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
@@ -330,7 +329,7 @@ pub(super) fn lab(hosts: usize, ecn: bool, super_packets: bool) -> Result<Lab, E
     lab.map_err(Error::machine)
 }
 
-/// Becomes true at the end of standard input, the parent's sign to stop.
+/// Becomes true at the end of standard input, with which the parent tells us to stop.
 fn told_to_stop() -> Arc<AtomicBool> {
     let told = Arc::new(AtomicBool::new(false));
     let tell = Arc::clone(&told);
@@ -367,7 +366,7 @@ pub(super) fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>
         lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
         busy: report.cpu.share(),
         host_busy: report.host.map_or(0.0, |host| host.busy),
-        // Measured by the parent, from the samples of the queues.
+        // The parent measures it, from the samples of the queues.
         rate_error_up: None,
         rate_error_down: None,
     };
@@ -383,7 +382,7 @@ pub(super) fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>
     }
 }
 
-/// The queue of a line as it goes into the record; nothing on the air, where it is the radio's.
+/// The queue of a line in the form of the record; nothing on the air, where the queue is the radio's.
 pub(super) fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
     let (tally, last) = (tally(path), &path.last);
     Some(PathQueue {

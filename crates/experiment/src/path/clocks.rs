@@ -1,11 +1,11 @@
-//! One-way delays between two hosts with unsynchronised clocks. The behaviour of the clocks is estimated from
-//! the delays of both directions. The offset cannot be known: it is chosen so that the smallest delays up and
-//! down are equal. What a load adds to a delay does not depend on that choice.
+//! One-way delays between two hosts with unsynchronised clocks. The delays of both directions give an
+//! estimate of how the clocks behave. The offset cannot be known: it is chosen so that the smallest delays up
+//! and down are equal. The delay that a load adds does not depend on that choice.
 
 use goodqueue_path::clocks::{Clocks, Point, Step, clocks};
 use goodqueue_probe::Sample;
 
-/// The delays of a run's probes, by clocks that differ.
+/// The delays of a run's probes, by two different clocks.
 #[derive(Debug, Default)]
 pub(super) struct Delays {
     points: Vec<Point>,
@@ -14,14 +14,14 @@ pub(super) struct Delays {
 /// The correction of the delays of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Correction {
-    /// The clocks are followed.
+    /// The correction follows the clocks.
     Followed(Clocks),
-    /// The run is too short for that: how far the server's clock is ahead, nanoseconds.
+    /// The run is too short for that: the time by which the server's clock is ahead, nanoseconds.
     Constant(i64),
 }
 
 impl Delays {
-    /// Takes note of a probe that came back.
+    /// Records a probe that came back.
     pub(super) fn note(&mut self, sample: &Sample) {
         if let Sample::Echo { sent, up, down, duplicate: false, .. } = *sample {
             self.points.push(Point { t: sent, up, down });
@@ -38,8 +38,8 @@ impl Delays {
 }
 
 impl Correction {
-    /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays
-    /// down too short.
+    /// The time by which the server's clock is ahead at `t`, nanoseconds: delays up are too long by this, and
+    /// delays down too short.
     pub(crate) fn ahead(&self, t: i64) -> i64 {
         match self {
             Correction::Followed(clocks) => clocks.ahead(t),
@@ -67,9 +67,9 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000 * MS;
 
-    /// A test of the simulator, and by how much the host's clock at the far end is ahead. The prober takes
-    /// its stamps from the two clocks, and loses a further 5 % of its probes. Returns the largest error of
-    /// the rise of a one-way delay, and the error that is stated.
+    /// Runs a test of the simulator; `ahead` is the time by which the far host's clock is ahead. The prober
+    /// takes its timestamps from the two clocks, and loses a further 5 % of its probes. Returns the largest
+    /// error of the rise of a one-way delay, and the stated error.
     fn errors(test: &str, queue: &str, length: i64, seed: u64, ahead: &dyn Fn(i64) -> f64) -> (i64, i64) {
         let request = Request {
             test: test.into(),
@@ -87,7 +87,7 @@ mod tests {
             if up == MISSING || down == MISSING || rng.below(20) == 0 {
                 continue;
             }
-            // The server stamps twice while it answers, after the way up.
+            // The server takes both timestamps when it answers, after the probe's way up.
             let ahead = ahead(t + up).round() as i64;
             truth.push((t, [up, down]));
             let (seq, rtt, reordered, duplicate) = (index as u32, up + down, false, false);
@@ -135,14 +135,15 @@ mod tests {
             }
         }
         assert!(covered * 20 >= all * 19, "{covered} of {all}");
-        // Ten loaded minutes.
+        // Ten minutes of load.
         let (error, stated) = errors("tcp_1up", "pfifo:100", 600, 9, &crystal);
         assert!(error < MS / 2 && error <= stated, "{error}, stated {stated}");
     }
 
     #[test]
     fn a_load_shows_in_the_direction_that_it_delays() {
-        // The server's clock is 3 s ahead and 50 ppm fast; both ways take 10 ms, uploads wait 40 ms longer.
+        // The server's clock is 3 s ahead and 50 ppm fast; each direction takes 10 ms, and uploads wait 40 ms
+        // longer.
         let mut delays = Delays::default();
         let samples: Vec<Sample> = (0..1500)
             .map(|seq: u32| {

@@ -1,5 +1,5 @@
-//! Reasons not to trust a load over a real path, each with its evidence. What is not measured here raises no
-//! doubt.
+//! Reasons not to trust a load over a real path, each with its evidence. A quantity that is not measured here
+//! raises no doubt.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,42 @@ use super::seconds::{START, range, second};
 use super::wifi::Wifi;
 use crate::record::direction;
 
-/// Share of the load in which a thread computes, or waits for a processor, from which the processor may be
-/// the limit.
+/// The processor may be the limit if a thread computes, or waits for a processor, for this share of the load.
 const BUSY: f64 = 0.9;
 const WAITING: f64 = 0.2;
-/// Share of an interface's bytes that is not the test's, from which other traffic matters.
+/// Other traffic matters if it is this share of an interface's bytes.
 const OTHERS: f64 = 0.1;
-/// Least bytes that are worth a word.
+/// Minimum number of bytes to report.
 const FEW: f64 = 300e3;
-/// Bytes on the line for a byte of payload, at most: 1514 for 1448, and an acknowledgement of 66 for each two
+/// Most bytes on the line for a byte of payload: 1514 for 1448, and an acknowledgement of 66 for every two
 /// packets the other way.
 const ON_THE_LINE: f64 = FULL_PACKET / SEGMENT;
 const ACKNOWLEDGED: f64 = 66.0 / SEGMENT;
 /// A full segment on the line, and its payload, bytes: IPv4 and TCP take 20 bytes each, the timestamps 12.
 const FULL_PACKET: f64 = ETHERNET_FRAME as f64;
 const SEGMENT: f64 = (ETHERNET_MTU - 52) as f64;
-/// The interface that counts all that this machine sends to itself as received, too.
+/// The interface that also counts as received everything that this machine sends to itself.
 const LOOPBACK: &str = "lo";
-/// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
-/// packets over several routes may show single ones.
+/// The path has changed if this share of replies has a different TTL from the first. A path that spreads its
+/// packets over several routes may show a few of them.
 const OTHER_TTL: f64 = 0.05;
-/// Silence from which the path was interrupted, ns. A full queue loses some probes, not all for so long.
+/// The path was interrupted if it was silent for this time, ns. A full queue loses some probes, but not all
+/// for this long.
 const SILENCE: i64 = 1_500_000_000;
-/// How much faster the fastest second may be than the slowest, after the start.
+/// Largest ratio of the fastest second to the slowest, after the start.
 const VARIES: f64 = 2.0;
-/// Share of the slowest bit rate from which a load may have filled the air: TCP gets about half of the bit
-/// rate (24 of 54 Mbit/s with 802.11a: preambles, gaps and acknowledgements take the rest), and a neighbour
-/// with as much to send gets half of the air.
+/// A load may have filled the air if it reached this share of the slowest bit rate: TCP gets about half of
+/// the bit rate (24 of 54 Mbit/s with 802.11a: preambles, gaps and acknowledgements take the rest), and a
+/// neighbour with as much to send gets half of the air.
 const OF_THE_AIR: f64 = 0.25;
-/// By how much this machine's clock must have been set to matter, ns.
+/// Smallest step of this machine's clock that matters, ns.
 const STEP: i64 = 1_000_000;
 /// CoDel's target and interval, ns (RFC 8289 sections 4.3 and 4.4).
 const CODEL_TARGET: i64 = 5_000_000;
 const CODEL_INTERVAL: i64 = 100_000_000;
 
-/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `udp`: the UDP
-/// flows, which are the last of the run's.
+/// All reasons to doubt a run, which has its series. `ways`: the directions of its flows. `udp`: the UDP
+/// flows, which are the last of the run's flows.
 pub(super) fn of(
     run: &Run,
     ways: &[Direction],
@@ -124,7 +124,7 @@ fn processor(from: &Snapshot, to: &Snapshot) -> Option<Doubt> {
     ))
 }
 
-/// The same of a server's thread of QUIC: the thousandths of the load for which it had a processor.
+/// The same for a server's QUIC thread: the thousandths of the load for which it had a processor.
 pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
     let share = f64::from(permille) / 1000.0;
     (share >= BUSY).then(|| {
@@ -139,8 +139,8 @@ pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
     })
 }
 
-/// Whether a clock was set during the test: this machine's own, which it sees itself, or one of two that the
-/// delays show to have jumped. `jumps`: the names of the hosts, and the steps against each.
+/// Whether a clock was set during the test: this machine's own, which it sees itself, or one of two clocks,
+/// as a jump in the delays shows. `jumps`: the names of the hosts, and the steps against each.
 pub(super) fn clock_stepped<'a>(
     probes: &[Outcome],
     jumps: impl IntoIterator<Item = (&'a str, &'a [Step])>,
@@ -162,7 +162,7 @@ pub(super) fn clock_stepped<'a>(
     ))
 }
 
-/// Payload of UDP flows up that was sent between two times and has not arrived.
+/// Payload of UDP uploads that was sent between two times and has not arrived.
 fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
     let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
     let series = run.flows.iter().rev().zip(udp.iter().rev());
@@ -185,7 +185,7 @@ fn payload(run: &Run, ways: &[Direction], from: i64, to: i64) -> [f64; 2] {
     })
 }
 
-/// Of each interface, the bytes between two looks that it received (0) or sent (1).
+/// For each interface, the bytes that it received (0) or sent (1) between two looks.
 fn counted([from, to]: [&Snapshot; 2], which: usize) -> impl Iterator<Item = (&str, f64)> {
     to.interfaces.iter().map(move |(name, after)| {
         let before = from.interfaces.get(name).map_or(0, |before| before[which]);
@@ -193,15 +193,16 @@ fn counted([from, to]: [&Snapshot; 2], which: usize) -> impl Iterator<Item = (&s
     })
 }
 
-/// The interface that carried so much payload up and down: the one with the fewest bytes that are enough.
+/// The interface that carried this much payload up and down: of those with enough bytes, the one with the
+/// fewest.
 fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
     let enough = up.max(down) * 0.95;
     let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: what it
-/// sent over UDP and did not arrive.
+/// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: bytes
+/// sent over UDP that did not arrive.
 fn other_traffic(
     run: &Run,
     ways: &[Direction],
@@ -218,7 +219,7 @@ fn other_traffic(
     if up + down < FEW {
         return None;
     }
-    // What a queue holds has left this machine and has not been received.
+    // Bytes in a queue have left this machine and have not been received.
     let held = match way {
         Direction::Up => up / ((to.t - from.t) as f64) * waits(run),
         Direction::Down => 0.0,
@@ -241,10 +242,10 @@ fn other_traffic(
     })
 }
 
-/// Whether packets waited though this test sent nothing yet: others load the line, and the baseline, which is
-/// the median of that time, is not that of an empty queue. They wait in a standing queue as CoDel defines it
-/// (RFC 8289 section 4.4): even the shortest wait of an interval is above the target, and above the time of
-/// one packet. `rates`: the goodput up and down, bytes per ns.
+/// Whether packets waited although this test had not sent anything yet: others load the line, and the
+/// baseline, the median of that time, is not that of an empty queue. Packets wait in a standing queue as
+/// CoDel defines it (RFC 8289 section 4.4): even the shortest wait in an interval is above the target, and
+/// above the time of one packet. `rates`: the goodput up and down, bytes per ns.
 fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
     let least = |probe: &ProbeSeries| probe.rtt_ns.iter().copied().filter(|&rtt| rtt != MISSING).min();
     let shortest = |probe: &ProbeSeries| {
@@ -259,7 +260,7 @@ fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
                 (*count, *shortest) = (*count + 1, (*shortest).min(rtt - least));
             }
         }
-        // One packet alone may have waited behind one other.
+        // A single packet may have waited behind one other.
         let mut waits: Vec<i64> =
             intervals.into_values().filter(|(count, _)| *count >= 2).map(|(_, wait)| wait).collect();
         waits.sort_unstable();
@@ -278,7 +279,8 @@ fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
     })
 }
 
-/// Payload that senders here have sent again between two times: behind a policer, that is a good part of all.
+/// Payload that senders here have retransmitted between two times: behind a policer, that is a large part of
+/// the total.
 fn resent(run: &Run, ways: &[Direction], from: i64, to: i64) -> f64 {
     let segments = |flow: &FlowSeries| {
         let by = |time: i64| {
@@ -290,7 +292,7 @@ fn resent(run: &Run, ways: &[Direction], from: i64, to: i64) -> f64 {
     flows(run, ways, Direction::Up).map(|flow| f64::from(segments(flow)) * SEGMENT).sum()
 }
 
-/// Payload of pages, videos, calls with video and games, up and down, between two times: at most.
+/// Maximum payload of pages, videos, video calls and games, up and down, between two times.
 fn of_applications(run: &Run, from: i64, to: i64) -> [f64; 2] {
     let overlaps = |t: i64, took: i64| t <= to && t.saturating_add(took) >= from;
     let fetched = |starts: &[i64], took: &[i64], bytes: &[u64]| {
@@ -309,7 +311,7 @@ fn of_applications(run: &Run, from: i64, to: i64) -> [f64; 2] {
     [up.sum(), pages.chain(videos).chain(down).sum()]
 }
 
-/// The longest round trip less the shortest, ns.
+/// The longest round trip minus the shortest, ns.
 fn waits(run: &Run) -> f64 {
     let trips = || run.probes.iter().flat_map(|probe| &probe.rtt_ns).filter(|&&rtt| rtt >= 0);
     match (trips().min(), trips().max()) {
@@ -332,8 +334,8 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
     ))
 }
 
-/// Whether this program did not run for a while. `longest`: for how long, and from when of the load on,
-/// nanoseconds.
+/// Whether this program did not run for a while. The argument: for how long, and from which time of the load
+/// on, nanoseconds.
 pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
     (length >= SILENCE).then(|| {
         doubt(
@@ -348,7 +350,7 @@ pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
     })
 }
 
-/// Whether a probe got no reply for a while and then did again.
+/// Whether a probe got no replies for a while, and then got replies again.
 fn interrupted(run: &Run) -> Option<Doubt> {
     let longest = |probe: &ProbeSeries| {
         let mut since = None;
@@ -376,9 +378,10 @@ fn interrupted(run: &Run) -> Option<Doubt> {
     })
 }
 
-/// Whether what the network carried changed by more than TCP does. Nothing is known of traffic both ways:
-/// there the queue of one direction delays the ACKs of the other, whose rate then varies on a line that does
-/// not change. If Wi-Fi carried the load, its bit rate tells whether that changed, or what is behind it.
+/// Whether the rate that the network carried changed by more than TCP's own variation. For traffic both ways
+/// this cannot be known: there the queue of one direction delays the ACKs of the other, whose rate then
+/// varies on a constant line. If Wi-Fi carried the load, its bit rate shows whether the Wi-Fi changed, or
+/// something behind it.
 fn rate_varied(
     run: &Run,
     ways: &[Direction],
@@ -397,7 +400,7 @@ fn rate_varied(
     for (t, bytes) in steps(run, ways, way).filter(|(t, _)| *t > START) {
         *seconds.entry(second(t)).or_default() += bytes * 8.0 / 1e6;
     }
-    // The last second may be cut.
+    // The last second may be incomplete.
     seconds.pop_last();
     let [slow, fast] = range(seconds.into_values().collect())?;
     if !varied([slow, fast]) {
@@ -424,9 +427,9 @@ fn rate_varied(
     ))
 }
 
-/// Whether the bit rate of the Wi-Fi that carried the load changed, though goodput does not show it: because
-/// the change came late or is smaller there, or because both directions were loaded. Of no matter is an air
-/// that has room at its slowest: see [`OF_THE_AIR`].
+/// Whether the bit rate of the Wi-Fi that carried the load changed although goodput does not show it: because
+/// the change came late or is smaller in goodput, or because both directions were loaded. It does not matter
+/// if the air has room even at its slowest: see [`OF_THE_AIR`].
 fn air_varied(run: &Run, ways: &[Direction], way: Direction, carrier: &str, wifi: &Wifi) -> Option<Doubt> {
     flows(run, ways, way).next()?;
     let rates = wifi.range(carrier, way)?;
@@ -434,7 +437,7 @@ fn air_varied(run: &Run, ways: &[Direction], way: Direction, carrier: &str, wifi
     if !varied(rates) {
         return None;
     }
-    // What both directions carried while it was slow: they share the air.
+    // The bytes of both directions while it was slow: they share the air.
     let seconds = wifi.seconds(carrier, way);
     let is_slow = |second: i64| seconds.get(&second).is_some_and(|rate| varied([*rate, fast]));
     let all = Direction::BOTH.into_iter().flat_map(|way| steps(run, ways, way));
@@ -453,7 +456,7 @@ fn air_varied(run: &Run, ways: &[Direction], way: Direction, carrier: &str, wifi
     })
 }
 
-/// Whether that is more than TCP does.
+/// Whether that is more than TCP's own variation.
 fn varied([slow, fast]: [f64; 2]) -> bool {
     fast > VARIES * slow.max(1.0)
 }
@@ -466,7 +469,8 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// Ten seconds of one upload at so many Mbit/s by second, and a probe whose round trip is 20 ms.
+    /// Ten seconds of one upload, with this rate in Mbit/s in each second, and a probe with a round trip of
+    /// 20 ms.
     fn run(mbit: impl Fn(i64) -> u64) -> Run {
         let flow = FlowSeries {
             t_ns: (1..=100).map(|step| step * S / 10).collect(),
@@ -478,7 +482,7 @@ mod tests {
         Run { flows: vec![flow], probes: vec![probe], limits: vec![limits], ..Run::default() }
     }
 
-    /// What the machine shows at the start and after ten seconds: bytes that eth0 sent, and seconds that the
+    /// The machine's counters at the start and after ten seconds: bytes that eth0 sent, and seconds that the
     /// thread ran and waited.
     fn looks(sent: u64, ran: f64, waited: f64) -> [Snapshot; 2] {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
@@ -553,7 +557,7 @@ mod tests {
             rx_bytes: vec![count / 5; 5],
             ..VideoSeries::default()
         };
-        // A video of 8 Mbit/s beside the acknowledgements of the upload.
+        // A video of 8 Mbit/s next to the acknowledgements of the upload.
         let beside = |bytes| Run { dash: vec![segments(bytes)], ..run(|_| 20) };
         assert_eq!(kinds(&beside(10_000_000), &received(11_000_000), probes), []);
         assert_eq!(kinds(&run(|_| 20), &received(11_000_000), probes), [DoubtKind::OtherTraffic]);
@@ -595,7 +599,7 @@ mod tests {
         assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
         let both = of(&halved, &[Direction::Up, Direction::Down], &[], &machine(&quiet()), &[]);
         assert_eq!(both, [], "ACKs wait behind the data of the other direction");
-        // TCP recovers from one loss; that is no other rate.
+        // TCP recovers from one loss; the rate has not changed.
         let dip = run(|second| if second == 5 { 5 } else { 20 });
         assert_eq!(kinds(&dip, &quiet(), &[]), []);
         let mut probe = Outcome { other_ttl: 40, ttls: Some((57, 56)), ..Outcome::default() };
@@ -623,7 +627,7 @@ mod tests {
         assert!(behind.contains("Wi-Fi (wlan0) was 65.0 to 65.0 Mbit/s: others used"), "{behind}");
     }
 
-    /// A load over wlan0: what the machine shows of one of 20 Mbit/s.
+    /// The machine's counters for a load of 20 Mbit/s over wlan0.
     fn over_wlan0() -> [Snapshot; 2] {
         looks(26_200_000, 0.3, 0.1).map(|mut look| {
             let eth0 = look.interfaces.remove("eth0").unwrap();
@@ -651,7 +655,7 @@ mod tests {
         let falls = |look| if look > 30 { 26.0 } else { 65.0 };
         let up = [Direction::Up].as_slice();
         let want = "the bit rate up of this machine's Wi-Fi (wlan0) varied between 26.0 and 65.0 Mbit/s, and the load was";
-        // By less than a factor of 2, and in the last seconds alone.
+        // By less than a factor of 2, and only in the last seconds.
         let by_less = words(|second| if second < 6 { 23 } else { 14 }, up, wlan0(falls));
         assert!(by_less.contains(want) && by_less.contains("14.0 Mbit/s while it was slow"), "{by_less}");
         let late = words(
@@ -664,8 +668,8 @@ mod tests {
         let both =
             words(|second| if second < 6 { 14 } else { 6 }, &[Direction::Up, Direction::Down], wlan0(falls));
         assert!(both.contains(want) && both.contains("12.0 Mbit/s while it was slow"), "{both}");
-        // A line of 20 Mbit/s behind an air that has room for it; one that does not change; one that other
-        // frames had.
+        // A line of 20 Mbit/s behind a Wi-Fi with room for it; a bit rate that does not change; one that only
+        // other frames had.
         assert_eq!(words(|_| 20, up, wlan0(|look| if look > 30 { 390.0 } else { 866.7 })), "");
         assert_eq!(words(|_| 20, up, wlan0(|_| 65.0)), "");
         assert_eq!(words(|_| 20, &[Direction::Down], wlan0(falls)), "", "acknowledgements alone go up");
@@ -691,9 +695,9 @@ mod tests {
         assert_eq!(with_waits(|probe| if probe < 0 { 0 } else { 200_000_000 }), []);
         assert_eq!(with_waits(|_| 40_000_000), [DoubtKind::OtherTraffic]);
         assert_eq!(with_waits(|_| 4_900_000), [], "no standing queue");
-        // A radio that sleeps delays many packets, and in each interval not all.
+        // A sleeping radio delays many packets, but not all in any interval.
         assert_eq!(with_waits(|probe| if probe % 5 == 0 { 0 } else { 80_000_000 }), []);
-        // What was left of a load before this one.
+        // The remainder of a previous load.
         assert_eq!(with_waits(|probe| if probe < -150 { 80_000_000 } else { 0 }), []);
         // At 20 Mbit/s a packet takes 0.6 ms, at 200 kbit/s 60.
         assert!(not_idle(&run(|_| 20), [25e-6, 0.0]).is_none(), "no idle time");
@@ -712,7 +716,7 @@ mod tests {
 
     #[test]
     fn packets_in_a_queue_are_not_other_traffic() {
-        // The queue grows by 4 MB: the machine has sent them, and nobody has received them yet.
+        // The queue grows by 4 MB: the machine has sent them, and they have not been received yet.
         let mut bloated = run(|_| 20);
         bloated.probes[0].rtt_ns.push(1_700_000_000);
         assert_eq!(kinds(&bloated, &looks(30_400_000, 0.3, 0.1), &[]), []);

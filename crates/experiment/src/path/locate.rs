@@ -1,8 +1,8 @@
 //! Where on the path the queue is: the rise of the round trip to each router while one direction is loaded.
 //!
-//! A datagram whose TTL ends at a router has waited in every queue before it. So the rise begins at the first
-//! router behind the queue on the way up. On the way down a router's answer passes the router's own queue, so
-//! the rise begins at the router that has the queue.
+//! A datagram whose TTL expires at a router has waited in every queue before it. So on the way up, the rise
+//! begins at the first router behind the queue. On the way down a router's answer passes the router's own
+//! queue, so the rise begins at the router that has the queue.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use goodqueue_report::{HopRise, Located, Run};
 
 use crate::record::direction;
 
-/// Fewest answers of a hop without load, and under load, from which its rise is known.
+/// Fewest answers of a hop, without load and under load, for its rise to be known.
 const LEAST: [usize; 2] = [2, 3];
-/// When a queue has formed after the start of the load, ns.
+/// Time after the start of the load when a queue has formed, ns.
 const FORMED: i64 = 2_000_000_000;
-/// Least rise of the whole path that is worth locating, ns.
+/// Smallest rise of the whole path that is worth locating, ns.
 const WORTH: i64 = 10_000_000;
 
 fn median(mut values: Vec<i64>) -> Option<i64> {
@@ -38,8 +38,8 @@ fn rise(trips: &[(i64, i64)]) -> Option<(i64, i64)> {
     Some((least, median(loaded)?.saturating_sub(least)))
 }
 
-/// What the answers say of a run that loads one direction. `at`: the start of the load on the clock of the
-/// answers; `length`: its length.
+/// The location of the queue, from the answers during a run that loads one direction. `at`: the start of the
+/// load on the clock of the answers; `length`: its length.
 pub(super) fn locate(way: Direction, run: &Run, answers: &[Answer], at: i64, length: i64) -> Located {
     let probes = run.probes.iter().flat_map(|probe| probe.sent_ns.iter().zip(&probe.rtt_ns));
     let trips: Vec<(i64, i64)> =
@@ -51,7 +51,7 @@ pub(super) fn locate(way: Direction, run: &Run, answers: &[Answer], at: i64, len
     }
     let last = hops.keys().last().copied().unwrap_or(0);
     let hop = |hop: u8| {
-        // Where a path spreads packets over several routers, the one that answers most often counts.
+        // If a path spreads packets over several routers, the one that answers most often counts.
         let most = hops.get(&hop).and_then(|by| by.iter().max_by_key(|(_, trips)| trips.len()));
         let known = most.and_then(|(_, trips)| rise(trips));
         HopRise {
@@ -74,7 +74,7 @@ pub(super) fn locate(way: Direction, run: &Run, answers: &[Answer], at: i64, len
     located
 }
 
-/// The last hop without the rise, and the first with it (none: the server).
+/// The last hop without the rise, and the first with it (`None`: the server).
 fn between(located: &Located) -> Result<(u8, Option<u8>), &'static str> {
     let total = located.rise_ns.ok_or("too few probes were answered")?;
     if total < WORTH {
@@ -102,8 +102,8 @@ mod tests {
     const S: i64 = 1_000_000_000;
     const MS: i64 = 1_000_000;
 
-    /// 3 s idle, 10 s of load that adds 80 ms to the path. Each hop is asked twice a second and then once,
-    /// and shows its rise in ms; one that shows none does not answer.
+    /// 3 s idle, 10 s of load that adds 80 ms to the path. Each hop is asked twice a second, later once a
+    /// second, and shows this rise in ms; `None`: it does not answer.
     fn located(rises: &[Option<i64>], total: i64) -> Located {
         let times = || (-6..0).map(|half| half * S / 2).chain((0..10).map(|second| second * S));
         let probe = ProbeSeries {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(place(&[Some(80), Some(80), Some(81)], 80), Some((0, Some(1))));
         assert_eq!(place(&[Some(0), Some(80), Some(81)], 80), Some((1, Some(2))));
         assert_eq!(place(&[Some(0), Some(1), Some(2)], 80), Some((3, None)));
-        // A router that does not answer, and one that is slow whatever the load is.
+        // A router that does not answer, and one that is always slow, regardless of load.
         assert_eq!(place(&[Some(0), None, Some(79)], 80), Some((1, Some(3))));
         assert_eq!(place(&[None, None, Some(79)], 80), Some((0, Some(3))));
     }

@@ -1,26 +1,26 @@
-//! The state of this machine while it measures: how long its threads run and wait, what its interfaces carry,
-//! and the bit rate of its Wi-Fi.
+//! The state of this machine while it measures: how long its threads run and wait, the bytes on its
+//! interfaces, and the bit rate of its Wi-Fi.
 
 use std::collections::BTreeMap;
 
 use super::wifi::Wifi;
 
-/// How often this machine is looked at, ns.
+/// Time between two looks at this machine, ns.
 const INTERVAL: i64 = 200_000_000;
 
-/// What this machine has done and counted, at one moment.
+/// The counters of this machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// Nanoseconds of the load.
+    /// Nanoseconds from the start of the load.
     pub(super) t: i64,
-    /// Of each thread of this process: nanoseconds it has run, and waited for a processor.
+    /// For each thread of this process: nanoseconds that it has run, and waited for a processor.
     pub(super) threads: BTreeMap<u32, [u64; 2]>,
-    /// Of each interface: bytes received and sent.
+    /// For each interface: bytes received and sent.
     pub(super) interfaces: BTreeMap<String, [u64; 2]>,
 }
 
 impl Snapshot {
-    /// Looks now. What this kernel does not tell is left out.
+    /// Takes a snapshot now. It leaves out what this kernel does not report.
     fn now(t: i64) -> Snapshot {
         let mut look = Snapshot { t, ..Snapshot::default() };
         if !cfg!(target_os = "linux") {
@@ -34,13 +34,13 @@ impl Snapshot {
                 look.threads.insert(id, times);
             }
         }
-        // The counters of this network namespace, wherever /sys is from.
+        // The counters of this network namespace, even if /sys is from another one.
         look.interfaces = interfaces(&std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default());
         look
     }
 }
 
-/// What was seen of this machine under load.
+/// The observations of this machine under load.
 pub(super) struct Machine {
     /// Near the start and near the end of the load.
     pub(super) looks: Option<[Snapshot; 2]>,
@@ -48,7 +48,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Nothing was seen yet.
+    /// Without observations.
     pub(super) fn new() -> Machine {
         Machine { looks: None, wifi: Wifi::open() }
     }
@@ -74,11 +74,11 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
     Some([figures.next()??, figures.next()??])
 }
 
-/// What the names of interfaces begin with that carry frames of others a second time: those on which shapers
-/// queue what arrives, of `sqm` and `shape`.
+/// Prefixes of the names of interfaces that carry other interfaces' frames a second time: those on which the
+/// shapers of `sqm` and `shape` queue arriving packets.
 const SECOND_TIME: [&str; 3] = ["ifb", "gqup", "gqdn"];
 
-/// Bytes received and sent by interface, of `/proc/net/dev`.
+/// Bytes received and sent by interface, from `/proc/net/dev`.
 fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
     let line = |line: &str| {
         let (name, figures) = line.split_once(':')?;

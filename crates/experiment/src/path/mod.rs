@@ -1,5 +1,5 @@
 //! The third arm: a test over a real path, against a `goodqueue server` at its other end. The network is not
-//! under our control: its line and its queues are unknown, except for what they do to packets.
+//! under our control: its line and its queues are unknown, except for their effect on packets.
 
 mod clocks;
 mod doubts;
@@ -31,7 +31,7 @@ pub use rpm::RpmTest;
 pub(crate) use rpm::each_sample;
 pub use run::run;
 
-/// Flows in each direction of the three loads, unless asked for otherwise.
+/// Default number of flows in each direction of the three loads.
 const FLOWS: u32 = 4;
 /// The name of the test without a name.
 const THREE_LOADS: &str = "download_upload_both";
@@ -53,14 +53,14 @@ pub struct PathHost {
 pub struct PathTest {
     /// The servers, in the order of the test's hosts.
     pub hosts: Vec<PathHost>,
-    /// A second observer, which is near: a server that is probed meanwhile, so that the delay before it is
-    /// told apart from the delay behind it.
+    /// A second, nearby observer: a server that is probed meanwhile, to distinguish the delay before it from
+    /// the delay behind it.
     pub peer: Option<PathHost>,
-    /// Whether to say where on the path the queue is.
+    /// Whether to locate the queue on the path.
     pub locate: bool,
     test: Test,
     loads: Vec<Load>,
-    /// What is to be said before anything has run.
+    /// Warnings to print before anything has run.
     warnings: Vec<String>,
 }
 
@@ -69,15 +69,15 @@ pub struct PathTest {
 pub(crate) struct Load {
     label: String,
     directions: Vec<Direction>,
-    /// Whether videos are played. A video loads the way down: it would blur what an upload does, and take
-    /// some of what a download shows of the line.
+    /// Whether videos are played. A video loads the downstream direction: it would blur the effect of an
+    /// upload, and take a part of the line from a download.
     has_video: bool,
 }
 
 impl PathTest {
-    /// The test that `request` asks for: of its fields those of the test count. An empty name is the test of
-    /// three loads, one after the other: downloads, uploads, both at once, each after an idle time, with a
-    /// call beside them.
+    /// The test that `request` asks for; only the fields about the test count. An empty name means the test
+    /// of three loads, one after the other: downloads, uploads, both at once, each after an idle time, with a
+    /// call at the same time.
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, the value and the cure.
@@ -120,8 +120,8 @@ impl PathTest {
         Ok(PathTest { hosts, peer: None, locate: false, test, loads, warnings: own.into_iter().collect() })
     }
 
-    /// The IP versions by which the test goes to its one server, each a host; none if each host is a server
-    /// of its own.
+    /// The IP versions with which the test reaches its one server, each as a host; none if each host is a
+    /// separate server.
     ///
     /// # Errors
     /// Those of [`PathTest::new`] that concern the test.
@@ -144,19 +144,19 @@ impl PathTest {
         names
     }
 
-    /// How long it takes at least, with the idle times.
+    /// Its minimum length, including the idle times.
     #[must_use]
     pub fn length(&self) -> Span {
         Span((self.test.idle + self.test.load).0.saturating_mul(self.loads.len() as u64))
     }
 
-    /// How many loads there are.
+    /// The number of loads.
     #[must_use]
     pub fn loads(&self) -> usize {
         self.loads.len()
     }
 
-    /// The record before anything has run: `own`, and what is known.
+    /// The record before anything has run: `own`, and everything already known.
     #[must_use]
     pub fn head(&self, own: Record) -> Record {
         let mut test = test_plan(&self.test);
@@ -224,10 +224,10 @@ impl Needs {
     }
 }
 
-/// Lets uploads over TCP have the congestion control that this system gives them, if nobody asked for one,
-/// the test has no other than the usual one, and `choose` does not get that: some kernels lack it, some users
-/// may not have it (where the default is BBR, Linux gives ordinary users Reno and BBR), and some programs in
-/// the place of a kernel let nobody choose. Returns the sentence that says so.
+/// Leaves uploads over TCP the system's congestion control if none was requested, the test uses only the
+/// usual one, and `choose` cannot get that: some kernels lack it, some users may not use it (if the default
+/// is BBR, Linux gives ordinary users Reno and BBR), and some substitutes for a kernel allow no choice.
+/// Returns the sentence that says so.
 fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) -> Option<String> {
     let usual = Params::DEFAULT_CC;
     if test.flows.iter().any(|flow| flow.transport != Transport::Tcp || flow.cc != usual) {
@@ -326,12 +326,12 @@ mod tests {
         assert_eq!(ccs(&loads, Direction::Up), [""; 4]);
         assert_eq!(ccs(&loads, Direction::Down), ["cubic"; 4], "the server's kernel is another");
         assert_eq!(own_choice(&mut test(""), |_| Ok(())), None);
-        // A test of congestion controls against each other would be another test.
+        // A test that compares congestion controls would become a different test.
         let mut fight = test("cubic_bbr");
         assert_eq!(own_choice(&mut fight, lacks), None);
         assert_eq!(fight, test("cubic_bbr"));
         assert_eq!(own_choice(&mut test("tcp_1down"), lacks), None, "nothing is sent from here");
-        // The record names what the system gives, since a flow without a name would be one of UDP.
+        // The record names the system's congestion control, since a flow without a name would count as UDP.
         let hosts = vec![PathHost { name: "far".into(), address: ([127, 0, 0, 1], 1).into(), key: None }];
         let warnings = vec![words.clone()];
         let path = PathTest { hosts, peer: None, locate: false, test: loads, loads: Vec::new(), warnings };

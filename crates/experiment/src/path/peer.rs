@@ -8,7 +8,7 @@ use super::PathTest;
 use super::clocks::Delays;
 use crate::collect::{Collector, QueueEnd};
 
-/// What is seen of the observer.
+/// The observations of the second observer.
 pub(super) struct Observer {
     name: Option<String>,
     collector: Collector,

@@ -18,7 +18,7 @@ use goodqueue_probe::{Probe, Sample, Test};
 
 use super::{PathHost, PathTest};
 
-/// How long a reply is waited for at least, and each request to open a session.
+/// Minimum wait for a reply, and wait for each request to open a session.
 const WAIT: Span = Span::from_secs(4);
 const TIMEOUTS: [Span; 4] = [Span::from_secs(1), Span::from_secs(2), Span::from_secs(4), Span::from_secs(8)];
 
@@ -27,11 +27,11 @@ pub(super) struct Open {
     session: Session,
     /// Its number in samples.
     number: u32,
-    /// When it sends its first packet, from the start of the load.
+    /// Time of its first packet, from the start of the load.
     start: i64,
 }
 
-/// What became of a probe's session.
+/// The outcome of a probe's session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) summary: Summary,
@@ -39,12 +39,12 @@ pub(super) struct Outcome {
     pub(super) error: Option<String>,
     /// Replies whose TTL differed from the first one's.
     pub(super) other_ttl: u64,
-    /// The TTL of the first reply, and the last other one.
+    /// The TTL of the first reply, and the last different one.
     pub(super) ttls: Option<(u8, u8)>,
 }
 
 /// Opens the sessions of all probes and calls of the test, one after the other, and that of the second
-/// observer, which has the next number. `keys`: one for each host, and the observer's.
+/// observer, which gets the next number. `keys`: one for each host, and the observer's.
 ///
 /// # Errors
 /// The host of the first failure.
@@ -107,7 +107,7 @@ impl Open {
         let Open { session, number: probe, start } = self;
         let wait = at.saturating_add(start).saturating_sub(ClockWatch::new().now().mono);
         thread::sleep(Duration::from_nanos(wait.max(0).unsigned_abs()));
-        // Those in flight, for the report if they are lost.
+        // The probes in flight, for the report if they are lost.
         let mut sent_at: HashMap<u32, i64> = HashMap::new();
         let mut outcome = Outcome::default();
         let mut first_ttl = None;
@@ -145,7 +145,7 @@ impl Open {
                 }
                 Update::OnWire { .. } | Update::Silent { .. } | Update::Renewed { .. } => return,
             };
-            // A receiver that is gone wants no more.
+            // A receiver that is gone needs no more samples.
             let _ = sink.send(sample);
         });
         match end {

@@ -24,7 +24,7 @@ use crate::{Arm, Error, Monitor, Turn};
 
 /// Name of the test.
 const NAME: &str = "rpm";
-/// Between two loads, so that the queue of the first is empty.
+/// Pause between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A test of responsiveness, against a server whose document is known.
@@ -39,10 +39,12 @@ pub struct RpmTest {
 }
 
 impl RpmTest {
-    /// Asks the server of `place` for its document. `resolve` finds the address of the host that it names.
+    /// Asks the server of `place` for its document. `resolve` finds the address of the host that the document
+    /// names.
     ///
-    /// # Errors [`Error::Machine`] where there is no such server, [`Error::Usage`] where its certificate is
-    /// not trusted; both name the cure.
+    /// # Errors
+    /// [`Error::Machine`] if there is no such server, [`Error::Usage`] if its certificate is not trusted.
+    /// Both name the cure.
     pub fn discover(
         url: &str,
         place: &Server,
@@ -60,13 +62,13 @@ impl RpmTest {
         Ok(RpmTest { url: url.to_owned(), place, document, settings, test })
     }
 
-    /// How many loads there are.
+    /// The number of loads.
     #[must_use]
     pub fn loads(&self) -> usize {
         Direction::BOTH.len()
     }
 
-    /// The record before anything has run: `own`, and what is known.
+    /// The record before anything has run: `own`, and everything already known.
     #[must_use]
     pub fn head(&self, own: Record) -> Record {
         Record {
@@ -84,7 +86,7 @@ impl RpmTest {
         }
     }
 
-    /// Runs both loads; what was measured is in `record` however it ends.
+    /// Runs both loads. However it ends, `record` contains what was measured.
     ///
     /// # Errors
     /// The first reason to stop.
@@ -104,7 +106,7 @@ impl RpmTest {
             let (run, ended) = self.one(number, name, way, monitor);
             monitor.end(number, !run.as_ref().is_some_and(|run| run.complete));
             if let Some(run) = run {
-                // A load ends when it is stable. The figures of all are of the part that all have.
+                // A load ends when it is stable. All figures are for the part that all loads have.
                 let ran = run.rpm.as_ref().map_or(0, |rpm| rpm.intervals.len());
                 most = if run.complete { most.min(ran) } else { most };
                 record.test = test_plan(&test(&self.settings, self.test.step, most.min(self.settings.limit)));
@@ -168,7 +170,7 @@ impl RpmTest {
         run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
         let ways: Vec<Direction> = self.test.flows.iter().map(|flow| flow.direction).collect();
         run.doubts = doubts::of(&run, &ways, &[], &seen.machine, &[]);
-        // While connections are added, a rate that grows says nothing of the line.
+        // While connections are added, a growing rate says nothing about the line.
         if outcome.goodput_confidence == Confidence::High {
             run.doubts.retain(|doubt| doubt.kind != goodqueue_report::DoubtKind::RateVaried);
         }
@@ -181,7 +183,7 @@ impl RpmTest {
     }
 }
 
-/// The test as the record has it: a connection more with each interval, downloads before uploads.
+/// The test in the form of the record: one more connection with each interval, downloads before uploads.
 fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
     let test = Test {
         name: NAME.into(),
@@ -203,7 +205,7 @@ fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
     test.with_rpm()
 }
 
-/// Gives `take` the samples of an event. Connections are flows from `first` on, of which there are `flows`.
+/// Passes the samples of an event to `take`. Connections are the `flows` flows from `first` on.
 pub(crate) fn each_sample(event: &Event, first: u32, flows: usize, take: &mut dyn FnMut(Sample)) {
     let flow = |connection: u32| Some(first + connection).filter(|&flow| (flow as usize) < flows);
     match *event {
@@ -219,7 +221,7 @@ pub(crate) fn each_sample(event: &Event, first: u32, flows: usize, take: &mut dy
     }
 }
 
-/// What was seen of a load.
+/// The observations of a load.
 struct LoadOutcome {
     collector: Collector,
     first: u32,

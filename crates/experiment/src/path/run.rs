@@ -34,14 +34,14 @@ use crate::{Error, Monitor, Turn};
 const LEAD: i64 = 300_000_000;
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two loads, so that the queue of the first is empty.
+/// Pause between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Shortest load of which it is strange that nothing arrives.
+/// Shortest load for which it is suspicious that nothing arrives.
 const BLACK_HOLE: Span = Span::from_secs(3);
 /// Most samples that a server may send of one load.
 const MOST_SAMPLES: u64 = 10_000_000;
 
-/// Runs every load; what was measured is in `record` however it ends.
+/// Runs every load. However it ends, `record` contains what was measured.
 ///
 /// # Errors
 /// The first reason to stop.
@@ -71,10 +71,10 @@ pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> 
     end
 }
 
-/// The control connections, one for each host, where there is a key for it. A host that gets no load does
-/// without one: a server of irtt has none.
+/// The control connections, one for each host with a key. A host that gets no load needs none: irtt's server
+/// has none.
 fn connect(asked: &PathTest) -> Result<Vec<Option<Control>>, Error> {
-    // The congestion control of downloads, pages and videos is the server's, which says what it lacks.
+    // Downloads, pages and videos use the server's congestion control; the server says if it lacks it.
     let flows = asked.test.flows.iter().filter(|flow| flow.direction == Direction::Up).cloned().collect();
     let own = Test { flows, web: Vec::new(), dash: Vec::new(), ..asked.test.clone() };
     check(&own, asked.hosts.len()).map_err(Error::machine)?;
@@ -155,7 +155,7 @@ fn one(
         warnings.extend(new.iter().map(|warning| format!("{}: {warning}", load.label)));
     }
     let flows = gathered.load.iter().flatten().flat_map(|load| &load.flows);
-    // Other systems than Linux say it before they begin.
+    // Systems other than Linux say so before they begin.
     if cfg!(target_os = "linux") && is_untold(&underway.part, flows, &underway.tcp) {
         let lack = NO_TCP_INFO.to_owned();
         if !warnings.contains(&lack) {
@@ -170,7 +170,8 @@ fn one(
 const NO_TCP_INFO: &str =
     "not available on this system: TCP_INFO (no window, round trip or retransmissions of uploads)";
 
-/// Whether uploads over TCP ran and nothing was told of any. `flows`, `tcp`: of the flows of `part`.
+/// Whether uploads over TCP ran and none had any TCP information. `flows`, `tcp`: those of the flows of
+/// `part`.
 fn is_untold<'a>(
     part: &Test,
     flows: impl Iterator<Item = &'a FlowOutcome> + Clone,
@@ -182,8 +183,8 @@ fn is_untold<'a>(
     uploads.clone().next().is_some() && uploads.all(|(_, last)| *last == TcpSample::default())
 }
 
-/// Whether connections were made and no data came through, in one direction: small packets arrive, those of
-/// full size do not.
+/// Whether connections were made but no data came through in one direction: small packets arrive, full-size
+/// ones do not.
 fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> Option<String> {
     let Some(Ok(LoadSummary { flows, .. })) = &gathered.load else { return None };
     let way = Direction::BOTH.into_iter().find(|way| {
@@ -202,7 +203,7 @@ fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> O
     ))
 }
 
-/// Whether a server may know this of the test: what it says of others is left out.
+/// Whether a server can know this about the test: its messages about other hosts are left out.
 fn is_of_host(part: &Test, host: usize, sample: &Sample) -> bool {
     let at = match *sample {
         Sample::Received { flow, .. } | Sample::Tcp { flow, .. } | Sample::FlowEnd { flow, .. } => {
@@ -222,12 +223,12 @@ fn is_of_host(part: &Test, host: usize, sample: &Sample) -> bool {
 struct Underway<'a> {
     asked: &'a PathTest,
     load: &'a Load,
-    /// The test with this load's flows alone, and their numbers in the whole test.
+    /// The test with only this load's flows, and their numbers in the whole test.
     part: Test,
     numbers: Vec<u32>,
     /// The start of the load on this host's monotonic clock.
     at: i64,
-    /// How far the first server's clock was thought to be ahead of ours when the load began.
+    /// The estimated time by which the first server's clock was ahead of ours when the load began.
     ahead: i64,
     collector: Collector,
     /// The delays of each host's probes.
@@ -236,7 +237,8 @@ struct Underway<'a> {
     /// The kernel's last `tcp_info` of each flow of `part`.
     tcp: Vec<TcpSample>,
     machine: Machine,
-    /// The longest time in which this program did nothing, and when of the load it began, nanoseconds.
+    /// The longest time in which this program did not run, and the time of the load at which it began,
+    /// nanoseconds.
     still: (i64, i64),
     signal: Option<i32>,
 }
@@ -244,7 +246,7 @@ struct Underway<'a> {
 /// The results of the threads of a load.
 struct Gathered {
     load: Option<Result<LoadSummary, NetError>>,
-    /// By the number of the host.
+    /// By host number.
     far: Vec<(usize, Result<Ended, Failure>)>,
     probes: Vec<Outcome>,
     hops: Option<Vec<Answer>>,
@@ -316,7 +318,7 @@ impl<'a> Underway<'a> {
         Ok((underway, probes, far))
     }
 
-    /// Runs load and probes, and takes in what they see.
+    /// Runs load and probes, and collects their samples.
     fn run(
         &mut self,
         probes: Vec<probes::Open>,
@@ -328,7 +330,7 @@ impl<'a> Underway<'a> {
         let (sink, samples) = channel();
         let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (part, at, length) = (self.part.clone(), self.at, self.length());
-        // Without a socket for it the routers are not asked, and the place is not known.
+        // Without a socket for this, the routers are not asked, and the location is not known.
         let hops = if self.one_way().is_some() { Hops::open(far[0].server).ok() } else { None };
         thread::scope(|scope| {
             let (stop, done, part) = (&stop, &done, &part);
@@ -392,7 +394,7 @@ impl<'a> Underway<'a> {
         })
     }
 
-    /// Takes in samples until all threads have ended, and asks twenty times a second whether to stop.
+    /// Collects samples until all threads have ended, and asks twenty times a second whether to stop.
     fn watch(
         &mut self,
         samples: &Receiver<Sample>,
@@ -442,7 +444,7 @@ impl<'a> Underway<'a> {
         }
     }
 
-    /// Takes in a sample. Flows have their numbers in `part`; what the server invents is left out.
+    /// Collects a sample. Flows have their numbers in `part`; anything that the server invents is left out.
     fn take(&mut self, mut sample: Sample) {
         // A step ends within the load, or while the queue drains after it.
         let most = self.part.load.0.cast_signed().saturating_add(120_000_000_000);
@@ -503,7 +505,7 @@ impl<'a> Underway<'a> {
             std::mem::take(&mut self.delays).into_iter().map(Delays::correction).collect();
         let hosts: Vec<usize> = self.asked.test.streams().map(|stream| stream.host).collect();
         self.collector.shift_clocks(&|stream, t| corrections[hosts[stream]].ahead(t));
-        // What both ends already took for the difference of their clocks is not taken out once more.
+        // The clock difference that both ends have already subtracted must not be subtracted again.
         self.collector.shift_talks(&|t| corrections[0].ahead(t).saturating_sub(self.ahead));
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
         let limits = Direction::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
@@ -534,7 +536,7 @@ impl<'a> Underway<'a> {
             (Some(hole), end) => {
                 run.validity.valid = false;
                 run.validity.reasons.push(hole.clone());
-                // The server's messages are lost, too, where it is the way down.
+                // If it is the downstream direction, the server's messages are lost too.
                 end.map_err(|_| Error::Machine(hole))
             }
             (None, end) => end,

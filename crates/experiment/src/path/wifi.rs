@@ -1,5 +1,5 @@
 //! The bit rate of this machine's own Wi-Fi during a load: it shows whether the air changed or something
-//! beyond it. The kernel reports it to everybody (nl80211). Cables have none, and other systems are not
+//! beyond it. The kernel reports it to every user (nl80211). Cables have none, and other systems are not
 //! queried.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::seconds::{START, range, second};
 /// Bit rates of the last frame received and of the last frame sent, Mbit/s.
 type Rates = [Option<f64>; 2];
 
-/// What was seen of this machine's Wi-Fi.
+/// The observations of this machine's Wi-Fi.
 pub(super) struct Wifi {
     kernel: kernel::Source,
     /// By the name of the interface: time of the load, ns, and rates.
@@ -31,8 +31,8 @@ impl Wifi {
         }
     }
 
-    /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s: of the medians of
-    /// seconds.
+    /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s, from the medians of
+    /// each second.
     pub(super) fn range(&self, interface: &str, way: Direction) -> Option<[f64; 2]> {
         range(self.seconds(interface, way).into_values().collect())
     }
@@ -73,7 +73,7 @@ mod kernel {
             Source(stations())
         }
 
-        /// The rates now, by interface. To a station, its access point is the one station there is
+        /// The rates now, by interface. For a station, its access point is the only station
         /// (`NL80211_CMD_GET_STATION`).
         pub(super) fn rates(&mut self) -> Vec<(String, Rates)> {
             let Some((wireless, interfaces)) = &mut self.0 else { return Vec::new() };
@@ -91,7 +91,7 @@ mod kernel {
 
 #[cfg(not(target_os = "linux"))]
 mod kernel {
-    /// Other systems are not asked.
+    /// Other systems are not queried.
     pub(super) struct Source;
 
     impl Source {
@@ -109,7 +109,7 @@ mod kernel {
 pub(super) mod tests {
     use super::*;
 
-    /// Ten seconds of `wlan0`, whose rate up is that of each look.
+    /// Ten seconds of `wlan0`; `mbit` gives the upstream rate of each look.
     pub(in super::super) fn wlan0(mbit: impl Fn(i64) -> f64) -> Wifi {
         let rates = (1..=50).map(|look| (look * 200_000_000, [Some(400.0), Some(mbit(look))])).collect();
         Wifi { kernel: kernel::Source::open(), seen: [("wlan0".to_owned(), rates)].into() }

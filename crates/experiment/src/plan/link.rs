@@ -37,7 +37,7 @@ pub struct LinkOrder {
     pub super_packets: bool,
     /// 4 or 6.
     pub ip_version: u8,
-    /// The ready-made line that gives round trip, jitter and buffers where no flag does.
+    /// The ready-made line that provides round trip, jitter and buffers if no flag does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// The trace that gives the line towards the server; `up_bps` is then its mean.
@@ -46,7 +46,7 @@ pub struct LinkOrder {
     /// The same towards the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_down: Option<String>,
-    /// The modem's own queue, where queues are compared with it.
+    /// The modem's own queue, if queues are compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<String>,
     /// The rate to which a router in front of the modem shapes, towards the server: a rate or a share of the
@@ -58,9 +58,9 @@ pub struct LinkOrder {
     pub shape_down: Option<String>,
 }
 
-/// Rate where no flag names one.
+/// Rate if no flag gives one.
 const RATE: Rate = Rate(20_000_000);
-/// Base round-trip time where no flag names one.
+/// Base round-trip time if no flag gives one.
 const RTT: &str = "20ms";
 
 impl LinkOrder {
@@ -117,7 +117,7 @@ impl LinkOrder {
         })
     }
 
-    /// The rate of each direction, up and down, that does not follow a trace, bit/s.
+    /// The rates up and down, bit/s; `None` for a direction that follows a trace.
     #[must_use]
     #[cfg(all(feature = "live", target_os = "linux"))]
     pub(crate) fn constant_rates(&self) -> [Option<u64>; 2] {
@@ -125,7 +125,7 @@ impl LinkOrder {
         [of(self.up_bps, &self.trace_up), of(self.down_bps, &self.trace_down)]
     }
 
-    /// Whether the line has a buffer of its own that the queues are compared with.
+    /// Whether the line has its own buffer, with which the queues are compared.
     #[must_use]
     pub fn has_buffer(&self) -> bool {
         self.is_shaped() || self.buffer.is_some() || self.line.is_some()
@@ -145,7 +145,7 @@ fn buffer(text: &str) -> Result<String, Error> {
     Ok(queue.to_string())
 }
 
-/// What `--shape`, `--shape-up` and `--shape-down` say, towards the server and towards the client.
+/// The values of `--shape`, `--shape-up` and `--shape-down`, towards the server and towards the client.
 fn shape(args: &Request) -> Result<(Option<String>, Option<String>), Error> {
     let read = |flag: &str, text: &Option<String>| match text {
         Some(text) => match text.parse::<RateWords>() {
@@ -171,15 +171,15 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The longest base round-trip time: what a frame must be kept for is memory.
+/// The longest base round-trip time: frames are kept in memory for that long.
 pub(crate) const LONGEST_RTT: Span = Span(10_000_000_000);
 
-/// One time per host. A single value is that of the first host ([`Test::round_trips`]).
+/// One time per host. A single value is for the first host ([`Test::round_trips`]).
 fn round_trips(text: &str, test: &Test) -> Result<Vec<u64>, Error> {
     let hosts = test.hosts();
     let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
     let typed = typed.map_err(|end| match end {
-        // A list with an empty element: the element alone would not say what was typed.
+        // A list with an empty element: the element alone would not show what the user typed.
         Error::Usage(why) if text.contains(',') => Error::Usage(format!("{why} (in --rtt {text})")),
         end => end,
     })?;

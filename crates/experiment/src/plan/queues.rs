@@ -9,7 +9,7 @@ use crate::hint::did_you_mean;
 use crate::text::queue_text::QueueText;
 use crate::text::simple::default_queues;
 
-/// The queues of `--queue`, or those that this link is compared with by default, in their canonical words.
+/// The queues of `--queue`, or this link's default queues, in their canonical form.
 pub(super) fn queues(text: Option<&str>, link: &LinkOrder) -> Result<Vec<String>, Error> {
     let default = default_queues(link.is_shaped(), link.has_buffer()).join(",");
     let text = text.unwrap_or(&default);
@@ -38,7 +38,7 @@ fn read(text: &str) -> Result<Vec<QueueText>, Error> {
     })
 }
 
-/// The queues of a list in their canonical words.
+/// The queues of a list in their canonical form.
 ///
 /// # Errors
 /// [`Error::Usage`] for the first that is wrong.

@@ -1,4 +1,4 @@
-//! `--seeds`: how many repetitions, or which.
+//! `--seeds`: the number of repetitions, or their seeds.
 
 use std::str::FromStr;
 
@@ -6,21 +6,21 @@ use crate::Error;
 use crate::Request;
 use crate::text::keys::MOST_REPETITIONS;
 
-/// The seeds that were asked for.
+/// The requested seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seeds {
-    /// So many, that follow on each other from the first.
+    /// This many consecutive seeds from the first.
     Count(u64),
     /// These.
     List(Vec<u64>),
 }
 
 impl Seeds {
-    /// What `--seeds` says.
+    /// The value of `--seeds`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is neither a number, a range nor a list, or says with `--seed` twice which
-    /// seeds.
+    /// [`Error::Usage`] if it is neither a number, a range nor a list, or if it conflicts with `--seed`
+    /// because both name the seeds.
     pub(crate) fn of(args: &Request) -> Result<Seeds, Error> {
         let Some(text) = &args.seeds else { return Ok(Seeds::Count(1)) };
         let seeds = text.parse().map_err(|why| Error::Usage(format!("--seeds {text}: {why}")))?;
@@ -33,7 +33,7 @@ impl Seeds {
         }
     }
 
-    /// The seeds themselves, the first of a number of them being `first`.
+    /// The seeds themselves; if only their number is given, the first is `first`.
     ///
     /// # Errors
     /// [`Error::Usage`] if they go beyond the largest number.

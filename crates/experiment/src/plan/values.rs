@@ -18,10 +18,10 @@ pub(super) fn span(flag: &str, text: &str) -> Result<Span, Error> {
     })
 }
 
-/// A rate above zero as tc reads it.
+/// A rate above zero in tc's syntax.
 ///
 /// # Errors
-/// Why it is none, and how to write one.
+/// Why it is not a rate, and how to write one.
 pub fn read_rate(text: &str) -> Result<Rate, String> {
     text.parse().map_err(|error| format!("{error}; {CURE}")).and_then(above_zero)
 }
@@ -32,7 +32,7 @@ fn above_zero(rate: Rate) -> Result<Rate, String> {
     if rate.0 == 0 { Err(format!("nothing ever leaves a link of rate zero; {CURE}")) } else { Ok(rate) }
 }
 
-/// [`read_rate`], with a warning where people often mean something else.
+/// [`read_rate`], with a warning if the text often means something else.
 pub(super) fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, Error> {
     let rate = match text.parse::<u64>() {
         Ok(bits) => {
@@ -49,7 +49,7 @@ pub(super) fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result
     Ok(rate)
 }
 
-/// The warning where a rate is written in bytes per second, which people often mean as bits.
+/// The warning if a rate is in bytes per second, which users often mean as bits.
 pub(crate) fn bytes_per_second(text: &str, rate: Rate) -> Option<String> {
     let is_bytes = text.to_ascii_lowercase().ends_with("bps");
     is_bytes.then(|| format!("{text}: `bps` are bytes per second, as in tc: {rate}"))

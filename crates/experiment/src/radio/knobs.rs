@@ -1,4 +1,4 @@
-//! The settings of a radio, as in the record.
+//! The settings of a radio, in the form of the record.
 
 use goodqueue::wifi::Ac;
 use goodqueue_report::wifi::{AccessCategory, AqlLimit, WifiKnobs};
@@ -27,7 +27,7 @@ fn widest(rate: &RateSpec) -> u8 {
     }
 }
 
-/// Rate of a station in words and in bit/s, and its weight.
+/// Rate of a station as text and in bit/s, and its weight.
 pub(super) fn station(spec: Option<&DeviceSpec>) -> (String, u64, u32) {
     let Some(Role::Station { down, weight, .. }) = spec.map(|spec| &spec.role) else {
         return (String::new(), 0, 0);
@@ -47,7 +47,7 @@ pub(super) fn station(spec: Option<&DeviceSpec>) -> (String, u64, u32) {
     (words, bps, u32::from(*weight))
 }
 
-/// A rate in few words: of HT with 20 MHz, the MCS.
+/// A rate in short form: for HT with 20 MHz, the MCS.
 fn short(rate: &PhyRate) -> String {
     if rate.format() == Format::Ht && rate.width() == 20 {
         format!("MCS{}", rate.mcs() + 8 * (rate.nss() - 1))
@@ -118,7 +118,7 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
     knobs
 }
 
-/// An access category as the record has it.
+/// An access category in the form of the record.
 pub(super) fn category(ac: Ac) -> AccessCategory {
     match ac {
         Ac::Vo => AccessCategory::Voice,

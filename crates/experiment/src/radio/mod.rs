@@ -1,6 +1,6 @@
-//! The measurements of a radio, on either arm: who has the air, in steps and in total, and for a short while
-//! every event on it. The code that runs the radio reports at moments of its choice; the record is made from
-//! these reports.
+//! The measurements of a radio, on either arm: each station's use of the air, in steps and in total, and for
+//! a short time every event on the air. The code that runs the radio reports at moments of its choice; these
+//! reports make the record.
 
 mod knobs;
 
@@ -21,14 +21,14 @@ pub(crate) struct RadioStation {
     pub(crate) station: DeviceId,
 }
 
-/// Packets for a station that did not get there as they were sent, since the beginning.
+/// Packets for a station that did not arrive as they were sent, since the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fates {
     pub(crate) drops: u64,
     pub(crate) marks: u64,
 }
 
-/// What of the run is a station's.
+/// The parts of a run that belong to a station.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owner {
     pub(crate) name: String,
@@ -98,7 +98,7 @@ impl RadioStation {
 }
 
 impl Moment {
-    /// What was used by `now`, up to which all events of `radio` have been handled and none after it.
+    /// The airtime used by `now`. All events of `radio` up to `now` have been handled, and none after it.
     pub(crate) fn of(
         now: Nanos,
         radio: &wifi::Radio,
@@ -118,7 +118,7 @@ impl Moment {
 }
 
 impl Measured {
-    /// For a run whose load lasts so long.
+    /// For a run with a load of this length.
     pub(crate) fn new(places: Vec<RadioStation>, load: Span) -> Measured {
         let (load, step) = (signed(load.0), signed(SHARE_STEP_NS));
         let from = load / 2 / step * step;
@@ -145,7 +145,7 @@ impl Measured {
         }
     }
 
-    /// Takes what was used at `t`: first at the start of the load, then step by step, then at its end.
+    /// Takes the airtime used by `t`: first at the start of the load, then step by step, then at its end.
     pub(crate) fn moment(&mut self, t: i64, now: Moment) {
         if self.first.is_none() {
             self.first = Some(now.clone());
@@ -167,7 +167,7 @@ impl Measured {
         shares.idle_ns.push(now.idle - last.idle);
     }
 
-    /// An event as the record has it.
+    /// An event in the form of the record.
     fn recorded(&self, event: &wifi::AirEvent, origin: i64) -> Option<AirEvent> {
         let is_of = |place: &RadioStation| {
             let ends = (event.from, event.to);
@@ -196,7 +196,7 @@ impl Measured {
         })
     }
 
-    /// What goes into the record; `owner` says what a station's name is, and what is its own.
+    /// The radio for the record; `owner` returns a station's name and its parts of the run.
     pub(crate) fn finish(
         self,
         name: String,
@@ -232,7 +232,7 @@ impl Measured {
     }
 }
 
-/// What is wrong with a radio at the end, `now`, and with its record.
+/// The faults of a radio at the end, `now`, and of its record.
 pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Vec<String> {
     let (name, missing) = (&recorded.name, recorded.unaccounted_ns());
     let mut wrong = Vec::new();
@@ -245,7 +245,7 @@ pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Ve
     wrong
 }
 
-/// A station as the record has it: what it used between two moments.
+/// A station in the form of the record: its airtime between two moments.
 fn station(
     radio: &wifi::Radio,
     spec: Option<&wifi::DeviceSpec>,

@@ -1,4 +1,4 @@
-//! Radios of a simulation, measured.
+//! Measures the radios of a simulation.
 
 use goodqueue::{Histogram, Reason};
 use goodqueue_report::wifi::{Radio as Recorded, SHARE_STEP_NS};
@@ -13,7 +13,7 @@ use crate::radio::{Fates, Measured, Moment, Owner, faults, places, signed};
 struct Air {
     index: usize,
     measured: Measured,
-    /// Of each station, its node and the link to it.
+    /// For each station, its node and the link to it.
     ends: Vec<(usize, usize)>,
 }
 
@@ -52,7 +52,7 @@ impl Airs {
         }
     }
 
-    /// The end: the radios as they go into the record, and what is wrong with them.
+    /// Ends the measurement: returns the radios for the record, and their faults.
     pub(super) fn into_radios(self, job: &Job, simulation: &Simulation) -> (Vec<Recorded>, Vec<String>) {
         let mut wrong = Vec::new();
         let finish = |air: Air| {
@@ -118,7 +118,7 @@ impl Air {
     }
 }
 
-/// The device that a link leaves from over the air, and what its links have counted.
+/// The device from which a link leaves over the air, and the counters of its links.
 struct Sender<'a> {
     radio: &'a goodqueue_sim::wifi::Radio,
     device: DeviceId,
@@ -128,7 +128,7 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    /// `None` if the link is no radio's.
+    /// `None` if the link does not belong to a radio.
     fn of(job: &Job, simulation: &'a Simulation, link: usize) -> Option<Sender<'a>> {
         let all = job.scenario.radios.iter().enumerate();
         let (index, spec) = all.into_iter().find(|(_, radio)| radio.links.contains(&link))?;
@@ -144,8 +144,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The balance of the queues over the air from a device, each number counted independently. What was given up
-/// after failed attempts counts as sent, as a packet lost on a line does.
+/// The balance of the queues over the air from a device, each number counted independently. A packet given up
+/// after failed attempts counts as sent, like a packet lost on a line.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
     let mut drops = [0; Reason::ALL.len()];
@@ -157,7 +157,7 @@ pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<T
     Some(Tally { drops, arrived, sent, held, own: Vec::new() })
 }
 
-/// How long packets waited in the device that a link leaves from over the air.
+/// How long packets waited in the device from which a link leaves over the air.
 pub(super) fn sojourn<'a>(job: &Job, simulation: &'a Simulation, link: usize) -> Option<&'a Histogram> {
     let Sender { radio, device, .. } = Sender::of(job, simulation, link)?;
     radio.sojourn(device)

@@ -23,17 +23,17 @@ pub(crate) use passed::{path_queue, sojourn, unbalanced};
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How many jobs that follow on each other are repetitions of one.
+    /// How many consecutive jobs are repetitions of one.
     pub repetitions: usize,
-    /// To simulate each job twice and compare.
+    /// Whether to simulate each job twice and compare the results.
     pub twice: bool,
     /// Numbers of the flows to trace, in the first of each job's repetitions.
     pub traced: Vec<usize>,
-    /// Turns at a time; 0: as many as there are processors. With 1, all is done on the thread of the caller,
-    /// and none is started: in a web page there are no others.
+    /// Turns at a time; 0: as many as there are processors. With 1, the caller's thread does everything and
+    /// starts no other: a web page has no other threads.
     pub threads: usize,
-    /// Called on each thread that is started, with its work: prepares the thread for user-defined queues, and
-    /// calls the work once.
+    /// Called on each thread that is started, with its work. It prepares the thread for user-defined queues,
+    /// and calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
     /// Program and arguments of the child of a live run, which calls `live::worker`. Empty: this program,
     /// with the argument `live-worker`.
@@ -48,16 +48,16 @@ pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
     trace::select(words, test)
 }
 
-/// Simulates one job on this thread. What its run measured is complete unless `stop` became true before.
+/// Simulates one job on this thread. The run is complete unless `stop` became true before its end.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, or if a user-defined queue or congestion control breaks a
+/// [`Error::Usage`] if the scenario is not valid, or if a user-defined queue or congestion control breaks a
 /// rule.
 pub fn run_one(job: &Job, stop: &AtomicBool) -> Result<Run, Error> {
     turn::run(job, &turn::Watch { progress: &|_| {}, stop }).map(|outcome| outcome.run)
 }
 
-/// Runs `jobs`. However it ends, `record` has what was simulated, and `traces` has the traced flows.
+/// Runs `jobs`. However it ends, `record` contains what was simulated, and `traces` the traced flows.
 ///
 /// # Errors
 /// The first reason to stop; [`Error::LimitFailed`] if two runs differ.

@@ -1,4 +1,4 @@
-//! The queues that the test's packets pass, measured.
+//! Measures the queues that the test's packets pass.
 
 use goodqueue::{Backlog, Histogram, Nanos, Reason};
 use goodqueue_report::{Direction, PathQueue, QueueSeries, Sojourn, ramp_ns};
@@ -12,7 +12,7 @@ use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
 /// day of virtual time has a million samples.
 const MOST_SERIES: usize = 4;
 
-/// Most queues at which sojourn times are measured: each has a histogram of some 40 kB.
+/// Most queues at which sojourn times are measured: each has a histogram of about 40 kB.
 const MOST_SOJOURNS: usize = 512;
 
 /// The queues of a turn.
@@ -23,7 +23,7 @@ pub(super) struct Passed<'a> {
 }
 
 impl<'a> Passed<'a> {
-    /// Sees to it that sojourn times are measured in the loaded interval.
+    /// Requests that sojourn times are measured in the loaded interval.
     pub(super) fn new(job: &'a Job, simulation: &mut Simulation) -> Passed<'a> {
         let load = job.test.load.0;
         let [from, to] = [ramp_ns(load), load].map(|at| Nanos(job.scenario.origin.0.saturating_add(at)));
@@ -51,7 +51,7 @@ impl<'a> Passed<'a> {
         }
     }
 
-    /// The end: the queues as they go into the record, and what is wrong with their counters.
+    /// Ends the measurement: returns the queues for the record, and the faults of their counters.
     pub(super) fn end(self, simulation: &Simulation) -> (Vec<PathQueue>, Vec<String>) {
         let mut wrong = Vec::new();
         let mut queues = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// Whether what arrived is not what was sent, dropped or is held.
+/// Whether the number of arrived packets differs from those sent, dropped and held.
 pub(crate) fn unbalanced(tally: &Tally) -> Option<String> {
     let drops = tally.drops.iter().sum::<u64>() - tally.drops[Reason::Loss as usize];
     let Tally { arrived, sent, held, .. } = tally;
@@ -85,8 +85,8 @@ fn has_line(job: &Job, path: &PathLink) -> bool {
     job.scenario.links.get(path.link).is_some_and(|link| link.port.is_some())
 }
 
-/// Queues of a direction that may be the one to show: those over the air, which have no rate, first; then
-/// those that hold packets back, then the slowest.
+/// Queues of a direction that the reports may show: first those over the air, which have no rate; then those
+/// that hold packets back, then the slowest.
 fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     let ours = |path: &PathLink| {
         let has_series = has_line(job, path) || air::is_on_air(job, path.link);
@@ -113,7 +113,7 @@ fn shown(queues: &[PathQueue], series: &[Option<QueueSeries>], direction: Direct
     longer.max_by_key(|(_, queue)| queue.mean_sojourn_ns()).map(|(index, _)| index)
 }
 
-/// A queue on the path as it goes into the record.
+/// A queue on the path in the form of the record.
 pub(crate) fn path_queue(
     path: &PathLink,
     is_bottleneck: bool,
@@ -139,7 +139,7 @@ pub(crate) fn path_queue(
     }
 }
 
-/// A distribution as it goes into the record.
+/// A distribution in the form of the record.
 pub(crate) fn sojourn(histogram: &Histogram) -> Sojourn {
     let at = |q| histogram.quantile(q).unwrap_or_default().0;
     Sojourn {

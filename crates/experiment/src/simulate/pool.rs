@@ -1,5 +1,5 @@
-//! The queues of a comparison on all processors. Each run is independent, and results keep the order of the
-//! plan.
+//! Runs the queues of a comparison on all processors. Each run is independent, and results keep the order of
+//! the plan.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,18 +16,18 @@ use super::turn::{self, Outcome, Watch};
 use crate::Error;
 use crate::{Latest, Monitor, Turn};
 
-/// How long one wait for news lasts; then the caller is asked whether to go on.
+/// How long one wait for news lasts; after it the caller is asked whether to continue.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// The work.
 pub(crate) struct Pool<'a> {
     /// The jobs to simulate.
     pub jobs: &'a [Job],
-    /// Jobs that follow on each other and are repetitions of one run, 1 at least.
+    /// The number of consecutive jobs that are repetitions of one run, at least 1.
     pub repetitions: usize,
-    /// Turns at a time, 1 at least.
+    /// Turns at a time, at least 1.
     pub threads: usize,
-    /// Whether each is simulated twice, and the two compared.
+    /// Whether each job is simulated twice, and the results compared.
     pub twice: bool,
     /// Calls the work of a thread that was started.
     pub around: fn(&mut (dyn FnMut() + Send)),
@@ -35,26 +35,26 @@ pub(crate) struct Pool<'a> {
 
 /// A message of a worker.
 enum News {
-    /// Of a job's first or second time, which counts from 0.
+    /// The newest figures of a job's first (0) or second (1) time.
     Latest(usize, u32, Latest),
     Done(usize, Box<Result<Turned, Error>>),
 }
 
-/// A job that was done.
+/// A finished job.
 struct Turned {
     run: Run,
     traces: Vec<Trace>,
-    /// Where it was done twice: in words, how the two compare, and whether they are equal.
+    /// If it was done twice: a text that compares the two, and whether they are equal.
     check: Option<(String, bool)>,
 }
 
 impl Pool<'_> {
-    /// Does all jobs and puts their runs into `record` and their traces into `traces`, in their order,
-    /// calling `keep` after each run.
+    /// Runs all jobs and puts their runs into `record` and their traces into `traces`, in order, calling
+    /// `keep` after each run.
     ///
     /// # Errors
-    /// The first job's that could not be done; [`Error::Interrupted`] by a signal, and [`Error::LimitFailed`]
-    /// where two runs of a job differ: all that was simulated is in `record`.
+    /// The error of the first job that could not be done; [`Error::Interrupted`] after a signal, and
+    /// [`Error::LimitFailed`] if two runs of a job differ. `record` contains everything that was simulated.
     pub(crate) fn run(
         &self,
         record: &mut Record,
@@ -146,8 +146,8 @@ impl Pool<'_> {
     }
 }
 
-/// Simulates `again` and compares it with what came of `job`: in words, and whether they are equal; `None`
-/// where it was stopped.
+/// Simulates `again` and compares it with the result of `job`: returns a text, and whether they are equal;
+/// `None` if it was stopped.
 fn compare(
     (job, first): (&Job, &Outcome),
     again: &Job,
@@ -173,11 +173,11 @@ fn compare(
 struct Results<'a> {
     jobs: &'a [Job],
     repetitions: usize,
-    /// The runs that are in the record, in order, each by its place among all.
+    /// The runs that are in the record, in order, each by its index among all.
     done: Vec<usize>,
-    /// The figures of each job, where there are several to a run.
+    /// The figures of each job, if a run has several jobs.
     figures: Vec<Option<Repetition>>,
-    /// By number of job.
+    /// By job number.
     traces: Vec<Vec<Trace>>,
     checks: Vec<Option<(String, bool)>>,
 }
@@ -194,7 +194,7 @@ impl Results<'_> {
         }
     }
 
-    /// Takes in what the workers tell until they have ended.
+    /// Collects the workers' messages until they have ended.
     fn listen(
         &mut self,
         news: &Receiver<News>,
@@ -225,8 +225,8 @@ impl Results<'_> {
         }
     }
 
-    /// Puts a run into its place, whichever was done first. Of repetitions the first keeps its series, the
-    /// others their figures.
+    /// Puts a run into its place, no matter which was done first. Of several repetitions the first keeps its
+    /// series, the others their figures.
     fn take(&mut self, index: usize, turned: Turned, record: &mut Record) {
         let Turned { run, traces, check } = turned;
         self.checks[index] = check;
@@ -316,7 +316,7 @@ mod tests {
         assert!(!record.runs[0].complete, "what was simulated is kept");
     }
 
-    /// Random loss comes from the seed: as if a run had not repeated itself.
+    /// A different seed gives different random loss, as if a run had not repeated itself.
     #[test]
     fn a_difference_is_found_and_named() {
         let words = "tcp_1up --length 2s --idle 500ms --loss 1% --queue fq_codel";

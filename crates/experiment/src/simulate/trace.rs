@@ -1,4 +1,4 @@
-//! Traced flows: which ones were requested, and what the run keeps of them.
+//! Traced flows: which ones were requested, and the data that the run keeps for them.
 
 use goodqueue::Span;
 use goodqueue_probe::Test;
@@ -10,15 +10,15 @@ use super::Job;
 use crate::Error;
 use crate::hint::did_you_mean;
 
-/// Most events that are kept of a turn, some 100 bytes each: four for every segment.
+/// Most events of a turn that are kept, about 100 bytes each: four for every segment.
 const MOST: usize = 5_000_000;
-/// TCP's header without options, bytes: what Linux offers as MSS has room for it and for IP's.
+/// TCP's header without options, bytes: Linux's MSS leaves room for it and for the IP header.
 const TCP_HEADER: u32 = 20;
 
-/// The numbers of the flows that `--trace` names, ascending.
+/// The numbers of the flows that `--trace` names, in ascending order.
 ///
 /// # Errors
-/// [`Error::Usage`] for a word that names none.
+/// [`Error::Usage`] for a word that names no flow.
 pub(crate) fn select(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
     let mut chosen = Vec::new();
     for word in words {
@@ -55,14 +55,14 @@ fn unknown(word: &str, test: &Test) -> Error {
 #[derive(Debug)]
 pub(crate) struct Tracer {
     traces: Vec<Trace>,
-    /// Place in `traces` of each flow, by its number.
+    /// Index of each flow in `traces`, by its number.
     places: Vec<Option<usize>>,
     origin: Span,
     left: usize,
 }
 
 impl Tracer {
-    /// Asks the simulation of `job` for the flows that it names.
+    /// Asks the simulation of `job` to trace the flows that the job names.
     pub(crate) fn new(job: &Job, simulation: &mut Simulation) -> Tracer {
         let mut tracer = Tracer {
             traces: Vec::new(),
@@ -79,7 +79,7 @@ impl Tracer {
         tracer
     }
 
-    /// Keeps what was noted in the last step.
+    /// Keeps the events that were recorded in the last step.
     pub(crate) fn take(&mut self, simulation: &mut Simulation) {
         for event in simulation.take_trace() {
             let at_ns = event.at.0.saturating_sub(self.origin.0);
@@ -116,7 +116,7 @@ fn begin(job: &Job, flow: usize) -> Option<Trace> {
     })
 }
 
-/// As Linux chooses it for the largest receive buffer (6.1 `tcp_output.c:tcp_select_initial_window`).
+/// Linux's choice for the largest receive buffer (6.1 `tcp_output.c:tcp_select_initial_window`).
 fn window_scale(most: u32) -> u8 {
     let bits = most.max(1).ilog2().saturating_sub(15).min(14);
     u8::try_from(bits).unwrap_or(14)

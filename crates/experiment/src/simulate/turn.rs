@@ -23,39 +23,40 @@ use crate::text::trees;
 
 /// Time between two samples of the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
-/// Longest wait for the last probes after the load. Probes that are under way then are recorded as such.
+/// Longest wait for the last probes after the load. Probes that are still under way after it are recorded as
+/// such.
 const DRAIN: Span = Span::from_secs(120);
-/// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
-/// work.
+/// Full packets of both directions after which the caller is asked whether to continue: some hundredths of a
+/// second of work.
 const PATIENCE: u64 = 20_000;
-/// Events and deliveries after which the owner is asked too, and takes what was noted: where links take next
-/// to no time, there is no end of them within a slice.
+/// Events and deliveries after which the caller is also asked, and the recorded events are taken: if links
+/// take almost no time, a slice may contain any number of them.
 const MOST_EVENTS: u64 = 200_000;
 
-/// What came of a turn.
+/// The outcome of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// What was measured.
+    /// The measurements.
     pub run: Run,
-    /// What happened, where it was kept.
+    /// The checkpoints of what happened, if they were kept.
     pub checkpoints: Checkpoints,
     /// The events of the traced flows.
     pub traces: Vec<Trace>,
 }
 
-/// How a turn is watched from without.
+/// The connection between a turn and its caller.
 pub(crate) struct Watch<'a> {
-    /// Told the newest figures, some times a second of virtual time.
+    /// Called with the newest figures, several times per second of virtual time.
     pub progress: &'a dyn Fn(&Latest),
-    /// Set where the turn is to end now, in good order.
+    /// Set if the turn must end now, in an orderly way.
     pub stop: &'a AtomicBool,
 }
 
-/// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
+/// Simulates one queue's turn. The same job gives the same outcome, no matter what else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, and if a user-defined queue breaks a rule, or a
-/// user-defined congestion control gives up.
+/// [`Error::Usage`] if the scenario is not valid, if a user-defined queue breaks a rule, or if a user-defined
+/// congestion control gives up.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
@@ -73,15 +74,15 @@ struct Turn<'a> {
     airs: Airs,
     passed: Passed<'a>,
     flows: Vec<FlowState>,
-    /// Bytes of each UDP flow that its receiver has told.
+    /// Bytes of each UDP flow that its receiver has reported.
     udp: Vec<u64>,
     next_step: i64,
     next_look: i64,
-    /// Virtual time between two questions whether to go on.
+    /// Virtual time between two questions whether to continue.
     slice: Span,
     /// Links with a user-defined queue.
     own: Vec<usize>,
-    /// Why one of them, or a congestion control, can no longer do its work.
+    /// Why one of these queues, or a congestion control, can no longer work.
     fault: Option<String>,
 }
 
@@ -181,7 +182,7 @@ impl<'a> Turn<'a> {
         true
     }
 
-    /// Handles all that happens before `t`: what is measured at `t` comes before what happens at it.
+    /// Handles all events before `t`: measurements at `t` come before the events at `t`.
     fn advance(&mut self, t: i64, watch: &Watch) -> bool {
         let at = t.saturating_add(signed(self.job.scenario.origin)).max(0).cast_unsigned();
         let until = Nanos(at.saturating_sub(1));
@@ -205,7 +206,7 @@ impl<'a> Turn<'a> {
         self.fault.is_none() && !watch.stop.load(Ordering::Relaxed)
     }
 
-    /// Why a user-defined queue or congestion control can no longer do its work.
+    /// Why a user-defined queue or congestion control can no longer work.
     fn find_fault(&self) -> Option<String> {
         let fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
         fault.or_else(|| own_cc::fault(self.job.scenario.flows.iter().map(|flow| flow.cc)))
@@ -228,7 +229,7 @@ impl<'a> Turn<'a> {
         self.udp_step(t);
     }
 
-    /// The same of UDP flows, whose datagrams may wait in a queue after their stop.
+    /// The same for UDP flows, whose datagrams may wait in a queue after their stop.
     fn udp_step(&mut self, t: i64) {
         for (index, flow) in self.test().udp.iter().enumerate().filter(|(_, flow)| signed(flow.start) < t) {
             let received = self.simulation.arrivals(index).received * u64::from(flow.payload);
@@ -240,7 +241,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A flow of the test; `None` of a connection that the test of responsiveness has not loaded so far.
+    /// A flow of the test; `None` for a connection that the responsiveness test has not loaded so far.
     fn flow(&self, index: usize) -> Option<FlowView> {
         let Some(number) = index.checked_sub(self.job.own_flows()) else {
             return Some(self.simulation.flow(index));
@@ -250,7 +251,7 @@ impl<'a> Turn<'a> {
         self.simulation.rpm_load(0, load)
     }
 
-    /// Notes what a receiver got since it was last asked, in the step that ends at `t`.
+    /// Records what a receiver got since the last call, in the step that ends at `t`.
     fn received(&mut self, index: usize, t: i64, view: &FlowView, even_nothing: bool) {
         let bytes = view.received - std::mem::replace(&mut self.flows[index].told, view.received);
         if bytes > 0 || even_nothing {
@@ -275,7 +276,7 @@ impl<'a> Turn<'a> {
         (watch.progress)(&self.collector.latest());
     }
 
-    /// A flow's end, planned or not; what came since its last step goes to the step under way.
+    /// A flow's end, planned or not; bytes since its last step count in the current step.
     fn close(&mut self, index: usize, t: i64, error: Option<&str>) {
         if std::mem::replace(&mut self.flows[index].is_over, true) {
             return;
@@ -289,8 +290,8 @@ impl<'a> Turn<'a> {
         self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
     }
 
-    /// The flows of user-defined traffic that began, in the order of their beginnings. What ended after the
-    /// load had not ended.
+    /// The flows of user-defined traffic that began, in the order of their starts. A flow that ended after
+    /// the load counts as not ended.
     fn transfers(&self) -> Vec<TransferSeries> {
         let origin = signed(self.job.scenario.origin);
         let (t, end) = (self.t(), signed(self.test().load));
@@ -317,7 +318,7 @@ impl<'a> Turn<'a> {
         self.job.traffic.iter().map(of).collect()
     }
 
-    /// What came of the test of responsiveness, if it is one, with the reasons not to believe it.
+    /// The outcome of the responsiveness test, if it is one, with the reasons not to believe it.
     fn responsiveness(&self, complete: bool, invalid: &mut Vec<String>) -> Option<Responsiveness> {
         let (outcome, plan) = (self.simulation.responsiveness(0)?, self.test().rpm.as_ref()?);
         invalid.extend(rpm::faults(&outcome, complete));
@@ -384,8 +385,8 @@ fn keep(collector: &mut Collector, job: &Job, mut sample: Sample) {
     collector.sample(&sample);
 }
 
-/// The place in the test's streams of a probe of the scenario. The parts of responsiveness come last there,
-/// and before the calls in the test.
+/// The index of a probe of the scenario in the test's streams. The parts of responsiveness are last in the
+/// scenario, and before the calls in the test.
 fn stream(job: &Job, probe: usize) -> Option<usize> {
     let parts = if job.scenario.rpm.is_empty() { 0 } else { PROBES.len() };
     let own = job.test.probes.len() - parts;

@@ -1,4 +1,4 @@
-//! The policy for a real access point, from the text that the simulator reads too.
+//! The policy for a real access point, from the same text that the simulator reads.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use super::wifi::real_policy;
 use super::{ExperimentError, MOST_BYTES};
 
 /// Groups, weights and limits for the stations of a real access point: `policy`, `update`, `[[wifi.group]]`
-/// and `[[wifi.station]]` of a file for `--link`, or of an experiment file. A station is known by its `mac`,
-/// a group by the `interface` of its stations.
+/// and `[[wifi.station]]` of a file for `--link`, or of an experiment file. A station is identified by its
+/// `mac`, a group by the `interface` of its stations.
 ///
 /// ```
 /// use goodqueue_experiment::AirtimePolicy;
@@ -78,8 +78,9 @@ impl AirtimePolicy {
         self.interval
     }
 
-    /// The group and the weight of the station with this address at this interface. `None` if the file says
-    /// nothing of it: beside the groups, with weight 1; with a static policy its weight stays as it is.
+    /// The group and the weight of the station with this address at this interface. `None` if the file does
+    /// not mention it: it is then outside the groups, with weight 1; with a static policy its weight is
+    /// unchanged.
     #[must_use]
     pub fn place(&self, mac: [u8; 6], interface: &str) -> Option<(Option<GroupId>, u32)> {
         let own = self.stations.iter().find(|(other, ..)| *other == mac);

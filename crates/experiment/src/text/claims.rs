@@ -16,21 +16,21 @@ use kind::Kind;
 /// Published figures of an experiment.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
-    /// What is reproduced, in a few words.
+    /// A short title of what is reproduced.
     pub title: String,
-    /// Who published it.
+    /// The publication.
     pub source: String,
     /// What the experiment shows, and what was chosen because the source does not say.
     pub text: String,
     /// Numbers of the variants that the picture shows.
     pub show: Vec<usize>,
-    /// Which picture that is.
+    /// The kind of that picture.
     pub picture: Picture,
-    /// What it shows, in a sentence.
+    /// A sentence about what it shows.
     pub headline: Option<String>,
-    /// The figures of which the picture has dots.
+    /// The figures that the picture shows as dots.
     pub dots: Vec<Column>,
-    /// A variant NAME, WORD is on the row of dots of NAME: that word.
+    /// A word: the variant `NAME, WORD` shares NAME's row of dots.
     pub pair: Option<String>,
     /// The distributions of delays of a further picture.
     pub delays: Option<Delays>,
@@ -43,9 +43,9 @@ pub struct Reproduction {
 pub enum Picture {
     /// Goodput over round trips in time.
     Overview,
-    /// Round trips of each variant by how often they come.
+    /// Round trips of each variant by their frequency.
     Histogram,
-    /// Who uses the air.
+    /// The stations' use of the air.
     Airtime,
     /// The same over time.
     Shares,
@@ -55,14 +55,14 @@ pub enum Picture {
     Dots,
 }
 
-/// A figure that the picture shows, and of whom.
+/// A figure that the picture shows, and its stations.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The figure.
     pub figure: Figure,
     /// The name of the stations.
     pub station: Option<String>,
-    /// Their numbers; none: all.
+    /// Their numbers; if empty, all.
     pub stations: Vec<usize>,
     /// Numbers of other stations, each of which the picture shows by itself.
     pub each: Vec<usize>,
@@ -73,7 +73,7 @@ pub struct Column {
 pub struct Delays {
     /// Names and numbers of the stations that have a line.
     pub line: (String, Vec<usize>),
-    /// Of those that have dots.
+    /// Names and numbers of the stations that have dots.
     pub dots: (String, Vec<usize>),
     /// Numbers of the variants.
     pub variants: Vec<usize>,
@@ -84,7 +84,7 @@ pub struct Delays {
 pub struct Claim {
     /// Its number in the source.
     pub id: String,
-    /// In words.
+    /// The claim as text.
     pub what: String,
     /// The basis of the value.
     pub kind: Kind,
@@ -92,19 +92,19 @@ pub struct Claim {
     pub basis: String,
     /// The published figure's name, if several claims are about it: they count once.
     pub same: Option<String>,
-    /// How near ours must be.
+    /// How close ours must be.
     pub class: Class,
     /// The compared figure.
     pub figure: Figure,
-    /// The selected stations, by number; none: all.
+    /// The selected stations, by number; if empty, all.
     pub stations: Vec<usize>,
-    /// The selected part of the load, ns from its start; none: all of it.
+    /// The selected part of the load, ns from its start; `None`: all of it.
     pub window: Option<(i64, i64)>,
     /// The comparison.
     pub held: Held,
     /// The verdict that the file states.
     pub stated: Stated,
-    /// How the claim was changed after a first result, with both results.
+    /// How the claim changed after a first result, with both results.
     pub history: Option<String>,
 }
 
@@ -123,27 +123,27 @@ pub enum Stated {
 /// without a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
-    /// A figure against a value.
+    /// A figure compared with a value.
     Value {
-        /// Of this variant.
+        /// The figure of this variant.
         variant: usize,
-        /// Divided by that of this one.
+        /// Divided by the figure of this one.
         over: Option<usize>,
         /// The published or expected value.
         value: f64,
     },
-    /// A figure against bounds, of which one at least is there.
+    /// A figure compared with bounds, at least one of which is given.
     Bounds {
-        /// Of this variant.
+        /// The figure of this variant.
         variant: usize,
-        /// Divided by that of this one.
+        /// Divided by the figure of this one.
         over: Option<usize>,
-        /// It is so much at least.
+        /// The lower bound.
         least: Option<f64>,
-        /// It is so much at most.
+        /// The upper bound.
         most: Option<f64>,
     },
-    /// The figures of these variants, each above the one before; two at least.
+    /// The figures of these variants, each above the previous one; at least two.
     Order(Vec<usize>),
 }
 
@@ -187,7 +187,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     }))
 }
 
-/// The picture that is asked for.
+/// The requested picture.
 fn picture(section: &Section<'_>) -> Read<Picture> {
     let Some(word) = section.read("picture", read::text)? else { return Ok(Picture::Overview) };
     match word.value.as_str() {
@@ -207,7 +207,7 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
     }
 }
 
-/// The word by which two variants share a row of dots; one pair at least is shown.
+/// The word by which two variants share a row of dots; at least one pair is shown.
 fn pair(section: &Section<'_>, show: &[usize], labels: &[&str], picture: Picture) -> Read<Option<String>> {
     let Some(At { value, at }) = section.read("pair", read::text)? else { return Ok(None) };
     let word = value.escape_debug();
@@ -246,7 +246,7 @@ fn delays(section: &Section<'_>, labels: &[&str], far: &Far) -> Read<Option<Dela
     Ok(Some(Delays { line: stations(line)?, dots: stations(dots)?, variants }))
 }
 
-/// The figures of which the picture has dots: `FIGURE`, `FIGURE STATION` or `FIGURE STATION, each STATION`.
+/// The figures that the picture shows as dots: `FIGURE`, `FIGURE STATION` or `FIGURE STATION, each STATION`.
 fn columns(section: &Section<'_>, far: &Far) -> Read<Vec<Column>> {
     let names = section.plain("dots", read::list(read::text))?.unwrap_or_default();
     let column = |name: &At<String>| {
@@ -318,7 +318,7 @@ fn of_stations(name: &At<String>, figure: Figure, far: &Far) -> Read<Vec<usize>>
     }
 }
 
-/// The stretch of the load that a claim names.
+/// The part of the load that a claim names.
 fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64, i64)>> {
     let (from, to) = (section.read("from", read::span)?, section.read("to", read::span)?);
     let Some(at) = from.as_ref().or(to.as_ref()).map(|end| end.at) else {

@@ -7,13 +7,13 @@ use crate::Error;
 use crate::Request;
 use crate::plan::Seeds;
 
-/// Flags that are no key of a file.
+/// Flags that do not correspond to a key of a file.
 const OWN: [&str; 4] = ["test", "sim", "live", "set"];
 
-/// The changes to the file by the flags that were typed (`given`).
+/// The changes to the file by the flags that the user typed (`given`).
 ///
 /// # Errors
-/// [`Error::Usage`] for one that goes with no file, and for a value that cannot be read.
+/// [`Error::Usage`] for a flag that no file supports, and for a value that cannot be read.
 pub(crate) fn changes(args: &Request, given: &[String]) -> Result<Vec<Override>, Error> {
     let mut changes = Vec::new();
     for flag in given.iter().map(String::as_str).filter(|flag| !OWN.contains(flag)) {
@@ -55,7 +55,7 @@ fn of_flag(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
         "ecn" => switch(flag, &["tcp", "ecn"]),
         "ipv6" => switch(flag, &["ipv6"]),
         "line" => link("line", &args.line),
-        // One both ways comes in the place of those that the file has each way.
+        // A rate for both ways replaces those that the file has for each way.
         "rate" => {
             let each = [("up", args.up.is_none()), ("down", args.down.is_none())];
             let away = each.iter().filter(|(_, is_free)| *is_free);
@@ -96,7 +96,7 @@ fn switch(flag: &str, path: &[&str]) -> Vec<Override> {
     vec![Override::new(format!("--{flag}"), path, "true")]
 }
 
-/// A list in the file gives way to what is typed, and so does a first seed to a list.
+/// The typed value replaces a list in the file, and a list replaces a first seed.
 fn seeds(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
     let mut changes = vec![Override::without(&["seeds"])];
     match (flag, Seeds::of(args)?) {
@@ -117,7 +117,8 @@ fn seeds(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
     Ok(changes)
 }
 
-/// A file is named from where the command is given, and in an experiment from the folder of that.
+/// On the command line a file is relative to the current folder, and in an experiment to the experiment's
+/// folder.
 fn absolute(path: Option<&Path>) -> String {
     let path = path.unwrap_or(Path::new(""));
     std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path)).display().to_string()

@@ -1,12 +1,12 @@
-//! Ready-made access lines: rates, round trip and buffers of lines as people have them, with their sources.
-//! The catalogue is the only source of `goodqueue lines`, `--line` and `docs/lines.md`.
+//! Ready-made access lines: rates, round trip and buffers of common lines, with their sources. The catalogue
+//! is the only source of `goodqueue lines`, `--line` and `docs/lines.md`.
 
 use goodqueue::{Rate, Span};
 
 /// An access line with the buffers at its two ends.
 #[derive(Debug, PartialEq)]
 pub struct Line {
-    /// As `--line` takes it.
+    /// Its name for `--line`.
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
@@ -14,7 +14,7 @@ pub struct Line {
     pub down: Rate,
     /// Rate towards the server.
     pub up: Rate,
-    /// Base round-trip time to a server near by.
+    /// Base round-trip time to a nearby server.
     pub rtt: Span,
     /// Added to each packet's delay, each way, uniform from zero to this.
     pub jitter: Span,
@@ -22,10 +22,10 @@ pub struct Line {
     pub buffer_down: &'static str,
     /// The queue in the modem.
     pub buffer_up: &'static str,
-    /// What tells `cake` of this line's framing on a real router. The simulated line carries Ethernet frames,
-    /// so runs do not use it.
+    /// The keywords that tell `cake` this line's framing on a real router. The simulated line carries
+    /// Ethernet frames, so runs do not use it.
     pub framing: &'static str,
-    /// Where its figures are from, and which are plain typical values.
+    /// The sources of its figures, and which figures are just typical values.
     pub source: &'static str,
 }
 
@@ -200,7 +200,7 @@ const LTE: &str = "D. Täht, \"Cutting queuing delay\" (2018): 200 ms at 800 kbi
 /// The line called `name`.
 ///
 /// # Errors
-/// What lines there are, and the nearest.
+/// The existing lines, and the nearest one.
 pub(crate) fn find(name: &str) -> Result<&'static Line, String> {
     let found = LINES.iter().find(|line| line.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| {

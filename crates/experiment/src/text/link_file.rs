@@ -20,7 +20,7 @@ use crate::{Experiment, Variant};
 /// The flags given with the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Flags {
-    /// Test and TCP; of the link only that.
+    /// Test and TCP settings; the rest of the link is not used.
     plan: Plan,
     /// Whether queues were named.
     has_queues: bool,
@@ -41,7 +41,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Error> {
     crate::input::text(file, MOST_BYTES).map_err(|why| Error::Usage(format!("--link {name}: {why}")))
 }
 
-/// The experiment that the flags and the text of `file` are.
+/// The experiment that the flags and the text of `file` describe.
 ///
 /// # Errors
 /// [`Error::Usage`] if one of them is wrong.

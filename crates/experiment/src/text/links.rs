@@ -1,4 +1,5 @@
-//! Links as written in the file: which keys are given and which are not, so that a variant can change some.
+//! Links as written in the file: which keys are given and which are not, so that a variant can change some of
+//! them.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
@@ -28,7 +29,7 @@ pub(super) enum LineWords {
 
 /// The queue of a direction.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant)] // One for a link: no box for it.
+#[allow(clippy::large_enum_variant)] // There is only one per link, so it needs no box.
 pub(super) enum QueueWords {
     Compared,
     Spec(QueueText),
@@ -45,7 +46,7 @@ pub(super) struct ShaperWords {
 }
 
 impl ShaperWords {
-    /// The shaper. `line`: what a share is taken of; `None`: not known yet.
+    /// The shaper. `line`: the line of which shares are taken; `None`: not yet known.
     pub(super) fn at(self, line: Option<Rate>) -> Shaper {
         Shaper { kind: self.kind, rate: self.rate.at(line), burst: self.burst }
     }
@@ -102,7 +103,7 @@ impl OneWay {
         })
     }
 
-    /// What is given here, and for the rest `base`.
+    /// The values given here, and `base` for the rest.
     pub(super) fn over(&self, base: &OneWay) -> OneWay {
         OneWay {
             line: self.line.clone().or_else(|| base.line.clone()),
@@ -140,7 +141,7 @@ impl OneWay {
         shaper.map(|found| found.at).or(queue.map(|found| found.at))
     }
 
-    /// The first byte of what makes sense only with a line.
+    /// The first byte of a value that requires a line.
     pub(super) fn of_a_line(&self) -> Option<(usize, &'static str)> {
         let queue = self.queue.as_ref().map(|found| (found.at, "queue"));
         queue.into_iter().chain(self.of_a_device()).min()
@@ -157,7 +158,7 @@ impl OneWay {
         given.into_iter().flatten()
     }
 
-    /// The first byte of what is between line and queue, or above them.
+    /// The first byte of a value that is between line and queue, or above them.
     pub(super) fn beside_a_queue(&self) -> Option<(usize, &'static str)> {
         let shaper = self.shaper.map(|found| (found.at, "shaper"));
         shaper.into_iter().chain(self.of_a_device()).min()
@@ -241,7 +242,7 @@ impl Change {
     }
 }
 
-/// Whether there is a link of each name.
+/// Checks that there is a link with each name.
 pub(super) fn check_changes(changes: &[Change], links: &[Link]) -> Read<()> {
     /// Most names that a message lists.
     const MOST_NAMES: usize = 50;
@@ -333,7 +334,7 @@ fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Optio
     let burst = section.read("burst", read::bytes)?;
     let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
     let depth = burst.map_or(ETHERNET_FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
-    // A frame that is larger than the bucket of a tbf never passes it.
+    // A frame larger than the bucket of a tbf never passes it.
     let least = if kind == ShaperKind::Tbf { ETHERNET_FRAME } else { 1 };
     if let Some(burst) = burst.filter(|_| depth < least) {
         let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);

@@ -16,11 +16,11 @@ use super::starts;
 use super::wifi::TestStations;
 use crate::own_cc::CcText;
 
-/// Least payload of the probe, bytes: its header.
+/// Minimum payload of the probe, bytes: its header.
 const PAYLOAD: u32 = 60;
 /// Most probes, and most sources.
 const MOST_OTHERS: usize = 1000;
-/// Least time between two datagrams of a source.
+/// Shortest time between two datagrams of a source.
 const LEAST_GAP: Span = Span(100);
 
 /// The load of the hosts.
@@ -33,7 +33,7 @@ pub(super) struct Load {
     pub(super) start_jitter: Span,
 }
 
-/// Properties of a flow that only a file can set, and no test of the catalogue.
+/// Properties of a flow that only a file can set, not a test of the catalogue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
     /// Bytes to send; `None` means no limit.
@@ -61,7 +61,7 @@ pub(super) fn server_name(index: usize) -> String {
     if index == 0 { "server".into() } else { format!("server{}", index + 1) }
 }
 
-/// The name of the client of server host `index`, where that has one of its own.
+/// The name of the client of server host `index`, if it has its own client.
 pub(super) fn client_name(index: usize) -> String {
     if index == 0 { "client".into() } else { format!("client{}", index + 1) }
 }
@@ -81,14 +81,14 @@ pub(super) enum Far {
 #[derive(Clone, Debug)]
 pub(super) struct Nodes {
     names: Vec<String>,
-    /// So many server hosts, which `servers` means together.
+    /// The number of server hosts, which `servers` means together.
     servers: usize,
-    /// Further pairs of nodes that flows run between. They are numbered behind the servers.
+    /// Further pairs of nodes with flows between them. Their numbers follow those of the servers.
     pairs: Vec<[String; 2]>,
 }
 
 impl Nodes {
-    /// The nodes of these names, of which so many are servers, and the pairs of the file's flows.
+    /// The nodes with these names, the number of servers among them, and the pairs of the file's flows.
     pub(super) fn read(root: &Section<'_>, names: Vec<String>, servers: usize) -> Read<Nodes> {
         let mut nodes = Nodes { names, servers, pairs: Vec::new() };
         for section in [root.sections("flow", &FLOW)?, root.sections("traffic", &TRAFFIC)?].iter().flatten() {
@@ -101,8 +101,7 @@ impl Nodes {
         Ok(nodes)
     }
 
-    /// The names of client and server of each pair; none if there are no further pairs than clients and their
-    /// servers.
+    /// The names of client and server of each pair; empty if all pairs are clients and their servers.
     pub(super) fn all(&self) -> Vec<[String; 2]> {
         let usual = (0..self.servers).map(|host| [self.client(host), server_name(host)]);
         let usual = usual.filter(|_| !self.pairs.is_empty());
@@ -115,15 +114,15 @@ impl Nodes {
         if self.names.contains(&own) { own } else { "client".into() }
     }
 
-    /// The number of a pair: that of the server, if the other is its own client.
+    /// The number of a pair: the server's number, if the other node is its own client.
     fn number(&self, ends: &[String; 2]) -> Option<usize> {
         let usual = server(&ends[1]).filter(|&host| self.client(host) == ends[0]);
         let further = || self.pairs.iter().position(|known| known == ends).map(|at| self.servers + at);
         usual.or_else(further)
     }
 
-    /// The two nodes that a group of flows runs between, as client and server, and who of them sends: with
-    /// two names these, with one it and its partner. `None`: the names mean several, or there is none.
+    /// The two nodes of a group of flows, as client and server, and which of them sends: two names mean these
+    /// nodes, one name means it and its partner. `None` if the names mean several nodes, or there is no name.
     fn two(&self, section: &Section<'_>) -> Read<Option<(Direction, [String; 2])>> {
         let (from, to) = (section.read("from", read::text)?, section.read("to", read::text)?);
         let (from, to) = match (from, to) {
@@ -178,14 +177,14 @@ impl Far {
         }
     }
 
-    /// Hosts with a probe of their own, each with the name of that.
+    /// Hosts with their own probe, each with the name of the probe.
     fn probed(&self, name: &str) -> Vec<(usize, String)> {
         let Far::Stations(test_stations) = self else { return vec![(0, name.into())] };
         let all = test_stations.all.iter().enumerate().filter(|(_, station)| station.probe);
         all.map(|(host, station)| (host, format!("{name} {}", station.name))).collect()
     }
 
-    /// The hosts that a name means, each with the suffix of the names of what runs to it.
+    /// The hosts that a name means, each with the suffix for the names of its flows and probes.
     fn find(&self, name: &At<String>) -> Read<Vec<(usize, String)>> {
         match self {
             Far::Stations(test_stations) => {
@@ -238,14 +237,14 @@ impl Load {
     }
 }
 
-/// A time in the table of the test, where it is given.
+/// A time in the table of the test, if it is given.
 fn of_test(root: &Section<'_>, key: &'static str) -> Read<Option<Span>> {
     let table = root.get("test").filter(|(_, value)| value.get_ref().is_table());
     let section = table.map(|(key, value)| read::table(key, value, &TEST)).transpose()?;
     Ok(section.map(|section| section.plain(key, read::span)).transpose()?.flatten())
 }
 
-/// Names with commas between them, each of a `T`.
+/// Names separated by commas, each of a `T`.
 struct Names<T>(String, PhantomData<T>);
 
 impl<T: FromStr + Display> FromStr for Names<T> {
@@ -382,7 +381,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
     Ok(())
 }
 
-/// Direction of a group of flows, and the hosts that each has so many of; behind the names of flows.
+/// Direction of a group of flows, and its hosts, each with the suffix for the names of its flows.
 pub(super) fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
     match far {
         Far::Stations(test_stations) => return station_ends(section, test_stations, far),
@@ -413,7 +412,7 @@ pub(super) fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(us
     Ok((direction, far.find(&At { at, value: other.into() })?))
 }
 
-/// Of flows between the server and stations: one of the two is enough.
+/// The same for flows between the server and stations: one of the two ends is enough.
 fn station_ends(
     section: &Section<'_>,
     test_stations: &TestStations,
@@ -429,7 +428,7 @@ fn station_ends(
     }
 }
 
-/// The number of a server host that there is.
+/// The number of an existing server host.
 fn host(name: &str, at: usize, hosts: usize) -> Read<usize> {
     server(name).filter(|&host| host < hosts).ok_or_else(|| {
         let last = server_name(hosts.saturating_sub(1));
@@ -453,7 +452,7 @@ fn add_probe(section: &Section<'_>, test: &mut Test, far: &Far) -> Read<()> {
     Ok(())
 }
 
-/// A source: once for each station that one of its ends means.
+/// Reads a source, once for each station that one of its ends means.
 fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<NamedSource>> {
     let client = if matches!(far, Far::Stations(_)) { "server" } else { "client" };
     let source = read_source(section, test, client)?;

@@ -4,7 +4,7 @@
 //! ```text
 //!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
 //! ```
-//! The allowed keys are data (`keys.rs`); the JSON schema ([`schema`]) is made from them, and a test compares
+//! The allowed keys are data (`keys.rs`). The JSON schema ([`schema`]) is made from them, and a test compares
 //! `docs/experiments.md` with them.
 
 mod airtime_policy;
@@ -55,11 +55,11 @@ pub use view::View;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}", place(.file, *.line, *.column))]
 pub struct ExperimentError {
-    /// The file as it was named; or the flag that changes it.
+    /// The file as named, or the flag that changes it.
     pub file: String,
-    /// Line, from 1; 0 of a flag, or of a file that cannot be read.
+    /// Line, from 1; 0 for a flag, or for a file that cannot be read.
     pub line: usize,
-    /// Column in characters, from 1; 0 where the line is.
+    /// Column in characters, from 1; 0 if the line is 0.
     pub column: usize,
     /// The error, and what would be right.
     pub what: String,
@@ -91,7 +91,7 @@ impl Experiment {
         })
     }
 
-    /// Reads the experiment that `text` is, the content of the file at `path`, with the keys that the command
+    /// Reads the experiment in `text`, the content of the file at `path`, with the keys that the command
     /// changes.
     pub(crate) fn of_text(
         text: &str,
@@ -102,8 +102,8 @@ impl Experiment {
         Experiment::with_changes(text, &path.display().to_string(), folder, changes)
     }
 
-    /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
-    /// looked for in `folder`.
+    /// Reads the experiment in `text`. `file` is its name in errors; files that it names are searched in
+    /// `folder`.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -132,14 +132,13 @@ impl Sweep {
     /// Reads the sweep of a file.
     ///
     /// # Errors
-    /// The first thing that is wrong with its table `[sweep]`. [`Sweep::experiment`] looks at the rest.
+    /// The first thing that is wrong with its table `[sweep]`. [`Sweep::experiment`] checks the rest.
     pub fn read(path: &Path) -> Result<Sweep, ExperimentError> {
         let text = Experiment::text(path)?;
         Sweep::parse(&text, &path.display().to_string(), path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads the sweep that `text` is; `file` is what errors call it, and files that it names are looked for
-    /// in `folder`.
+    /// Reads the sweep in `text`. `file` is its name in errors; files that it names are searched in `folder`.
     ///
     /// # Errors
     /// As [`Sweep::read`].
@@ -166,7 +165,7 @@ impl Sweep {
     /// The experiment with these values, one for each axis.
     ///
     /// # Errors
-    /// The first thing that is wrong; the axis and its value, if it is these.
+    /// The first thing that is wrong; the axis and its value, if they are the cause.
     pub fn experiment(&self, values: &[AxisValue]) -> Result<Experiment, ExperimentError> {
         let mut changes = vec![Override::without(&["sweep"])];
         for (axis, value) in self.axes.iter().zip(values) {

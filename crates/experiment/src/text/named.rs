@@ -38,7 +38,7 @@ pub(super) fn simulated(name: &str, params: &Params) -> Result<Test, String> {
     Ok(test)
 }
 
-/// Why there is no such test, with the nearest that there is.
+/// Why there is no such test, with the nearest existing one.
 pub(crate) fn words(error: &TestError) -> String {
     let nearest = match error {
         TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
@@ -47,9 +47,10 @@ pub(crate) fn words(error: &TestError) -> String {
     format!("{error}{nearest}; `goodqueue tests` lists the tests")
 }
 
-/// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
+/// Checks that the simulator has the congestion controls of the test's flows; otherwise says why not, with
+/// the nearest.
 pub(super) fn check_cc(test: &Test) -> Result<(), String> {
-    // Those of QUIC were checked with the test.
+    // QUIC's congestion controls were checked with the test.
     let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp).map(|flow| &flow.cc);
     let mut names = flows.chain(test.rpm.iter().map(|rpm| &rpm.cc));
     names.find_map(|cc| cc.parse::<CcText>().err()).map_or(Ok(()), Err)

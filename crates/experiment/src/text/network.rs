@@ -18,29 +18,29 @@ use super::trees;
 use crate::experiment::Note;
 use crate::fit::{room, unfit};
 
-/// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
+/// The default queue of a line: Linux's default for a device (`txqueuelen` 1000).
 const PLAIN: &str = "pfifo:1000";
 
 /// Most packets that all queues and rings of a network have room for together.
 pub(super) const MOST_PLACES: u64 = 1 << 23;
 
-/// A network: nodes and directed links, and what a plan says of them.
+/// A network: nodes and directed links, and a plan's description of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Network {
     pub(super) scenario: Scenario,
     /// One for each directed link of the scenario.
     pub(super) notes: Vec<Note>,
-    /// Client and server of each host, where they do not follow from names.
+    /// Client and server of each host, if they do not follow from names.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Where each switch of the scenario is in the file, and what a plan says of it.
+    /// The place of each switch of the scenario in the file, and a plan's description of it.
     pub(super) switches: Vec<At<String>>,
 }
 
-/// What shares of a line are taken of: for each directed link the slowest line that its packets cross between
-/// client and server; nothing as long as the network is not built.
+/// The lines of which shares are taken: for each directed link the slowest line that its packets cross
+/// between client and server; `None` while the network is not yet built.
 type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
-/// What links are built with.
+/// The context for building links.
 pub(super) struct Context<'a> {
     /// The queue that `$queue` means.
     pub(super) queue: Option<&'a QueueText>,
@@ -53,7 +53,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Network {
-    /// The network of `links`. Shares of lines are found in a network that is built without them.
+    /// The network of `links`. To find shares of lines, it first builds a network without them.
     pub(super) fn build(links: &[Link], switches: &[Switch], context: &Context<'_>) -> Read<Network> {
         let network = Network::joined(links, switches, context, None)?;
         let has_share =
@@ -152,7 +152,7 @@ impl Network {
                 ));
             }
         }
-        // If its outputs have queues, those count, and they have been checked.
+        // If its outputs have queues, those count, and they have already been checked.
         let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
         let own = OneWay { queue: own, ..OneWay::default() };
         let rate =
@@ -164,7 +164,7 @@ impl Network {
                     format!("{own}: a user-defined queue has no place in a memory that all outputs share");
                 return Err(Wrong::new(*at, what));
             }
-            // A tree is none of its queues, which has been said.
+            // A tree cannot be its queue, which an earlier check reports.
             Discipline::Classes(_) => return Err(Wrong::new(*at, "a tree of classes holds packets back")),
         };
         let (buffers, memory) = (switch.buffers(), switch.memory());
@@ -181,7 +181,7 @@ impl Network {
         })
     }
 
-    /// Lets hosts be these pairs of nodes, as far as there are nodes of their names.
+    /// Makes these pairs of nodes the hosts, as far as nodes with these names exist.
     pub(super) fn pair(&mut self, names: &[[String; 2]]) {
         let pair = |[client, server]: &[String; 2]| Some((self.find(client)?, self.find(server)?));
         self.pairs = names.iter().filter_map(pair).collect();
@@ -210,7 +210,7 @@ impl Network {
     }
 }
 
-/// A direction without any line on its packets' way: it can have no share of one.
+/// A direction without any line on its packets' path: it cannot have a share of one.
 fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     match way.share(context.queue) {
         Some(at) => Err(Wrong::new(
@@ -221,8 +221,8 @@ fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     }
 }
 
-/// Queue, ring and line of a direction; none if it has no line. `slowest`: what shares of a line are taken
-/// of.
+/// Queue, ring and line of a direction; none if it has no line. `slowest`: the line of which shares are
+/// taken.
 fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
     let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
     let line = way.line.as_ref().map(|line| built(line, context)).transpose()?;
@@ -264,7 +264,7 @@ fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Opt
     Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
 }
 
-/// The number of instances that was given for `cake_mq`.
+/// The given number of instances of `cake_mq`.
 fn instances(queue: &Discipline) -> Option<u64> {
     let Discipline::Queue(spec) = queue else { return None };
     let parameter = spec.info().parameters.iter().find(|parameter| parameter.name == "queues")?;
@@ -289,14 +289,15 @@ fn output(
     }
 }
 
-/// Queues that packets for an output wait in, its share of those that are of none.
+/// The number of queues in which packets for an output wait, including its share of the queues that belong to
+/// no output.
 fn queues_of_output(switch: &Switch, links: &[Link]) -> u64 {
     let ends =
         links.iter().flat_map(|link| &link.ends).filter(|end| **end == switch.node.value).count() as u64;
     if switch.buffers() == Buffers::Voq { ends } else { 1 }
 }
 
-/// The line with its nominal rate and its words.
+/// The line with its nominal rate and its text.
 fn built(line: &At<LineWords>, context: &Context<'_>) -> Read<Option<(Line, Rate, String)>> {
     let wrong = |why: String| Wrong::new(line.at, why);
     match &line.value {

@@ -9,31 +9,31 @@ use super::keys::{Key, Kind, ROOT, TEST, Table};
 use super::read::{Read, Wrong, unknown_key};
 use crate::hint::did_you_mean;
 
-/// A key with the value that it gets.
+/// A key with its new value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Override {
-    /// As it was typed, for errors: `--set test.length=10s`.
+    /// As typed, for errors: `--set test.length=10s`.
     pub(crate) typed: String,
     /// The key, table by table.
     path: Vec<String>,
-    /// The value; `None`: the key is taken away.
+    /// The value; `None`: the key is removed.
     value: Option<String>,
 }
 
 impl Override {
-    /// The key `path` gets `value`: a TOML value, or a text without quotes.
+    /// Sets the key `path` to `value`: a TOML value, or a text without quotes.
     pub(super) fn new(typed: impl Into<String>, path: &[&str], value: impl Into<String>) -> Override {
         let path = path.iter().map(|&word| word.to_owned()).collect();
         Override { typed: typed.into(), path, value: Some(value.into()) }
     }
 
-    /// The key `path` is taken away.
+    /// Removes the key `path`.
     pub(crate) fn without(path: &[&str]) -> Override {
         let path = path.iter().map(|&word| word.to_owned()).collect();
         Override { typed: String::new(), path, value: None }
     }
 
-    /// What `--set` says.
+    /// Reads the value of `--set`.
     ///
     /// # Errors
     /// An error in it.
@@ -46,19 +46,20 @@ impl Override {
         Ok(Override { typed: format!("--set {text}"), path, value: Some(value) })
     }
 
-    /// The key that `words` name gets `value`, a TOML value; `None` if they name none. `typed` is for errors.
+    /// Sets the key that `words` name to `value`, a TOML value; `None` if they name none. `typed` is for
+    /// errors.
     pub(crate) fn of_key(typed: String, words: &str, value: String) -> Option<Override> {
         let path = path(words)?;
         Some(Override { typed, path, value: Some(value) })
     }
 
-    /// Bytes that its value takes behind the text.
+    /// Bytes that its value takes after the text.
     fn room(&self) -> usize {
         self.value.as_ref().map_or(1, |value| 2 * value.len() + 16)
     }
 }
 
-/// The words before the first `=` that is in no quotes, split at dots, and what is behind it.
+/// The words before the first `=` outside quotes, split at dots, and the text after it.
 fn split(text: &str) -> Option<(Vec<String>, String)> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for (at, letter) in text.char_indices() {
@@ -83,8 +84,8 @@ fn path(words: &str) -> Option<Vec<String>> {
     is_whole.then_some(path)
 }
 
-/// The kind of value that the key takes which `words` name, as far as the catalogue alone can tell: names and
-/// numbers of entries are not looked at.
+/// The kind of value of the key that `words` name, as far as the catalogue alone can tell: names and numbers
+/// of entries are not checked.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -157,7 +158,7 @@ pub(super) fn apply<'a>(root: &mut DeTable<'a>, overrides: &[Override], document
     Ok(())
 }
 
-/// A text as TOML has it.
+/// A text in TOML's syntax.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -172,7 +173,7 @@ pub(super) fn typed(overrides: &[Override], len: usize, at: usize) -> Option<&st
     found.map(|change| change.typed.as_str())
 }
 
-/// The table without what `path` names.
+/// Removes the key that `path` names from the table.
 fn take(table: &mut DeTable<'_>, path: &[String]) {
     match path {
         [] => {}
@@ -187,7 +188,7 @@ fn take(table: &mut DeTable<'_>, path: &[String]) {
     }
 }
 
-/// Puts `value` where `path` leads to from a table with the keys of `info`.
+/// Puts `value` at `path` in a table with the keys of `info`.
 fn put<'a>(
     table: &mut DeTable<'a>,
     info: &'static Table,
@@ -237,8 +238,8 @@ fn put<'a>(
     }
 }
 
-/// What `word` is looked for in: of a value that may be several kinds the one that it is, or that has this
-/// key.
+/// The kind in which `word` is searched: if a value may be of several kinds, the kind that it is, or that has
+/// this key.
 fn inner(kind: Kind, found: &DeValue<'_>, word: &str) -> Option<Kind> {
     match kind {
         Kind::Table(_) | Kind::Named(_) | Kind::Tables(_) => Some(kind),
@@ -256,8 +257,7 @@ fn inner(kind: Kind, found: &DeValue<'_>, word: &str) -> Option<Kind> {
     }
 }
 
-/// The table that is in `slot`, or that takes the place of what is there. A test that is named keeps its
-/// name.
+/// The table in `slot`, or a new table in place of the value there. A test given by name keeps its name.
 fn as_table<'a, 'v>(
     slot: &'a mut Spanned<DeValue<'v>>,
     info: &'static Table,
@@ -278,7 +278,7 @@ fn as_table<'a, 'v>(
     }
 }
 
-/// What an element of a list of tables is called: its name, its node, its two ends, else its number from 1.
+/// The name of an element of a list of tables: its name, its node, its two ends, or else its number from 1.
 fn name(index: usize, element: &Spanned<DeValue<'_>>) -> String {
     let text = |key: &str| element.get_ref().as_table()?.get(key)?.get_ref().as_str().map(str::to_owned);
     let ends = || {

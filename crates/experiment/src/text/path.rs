@@ -12,9 +12,9 @@ use crate::simulate::PathLink;
 
 impl Variant {
     /// The directed links with a queue on the paths of `test`'s packets: first those towards the servers,
-    /// then those towards the clients, each in the order in which packets meet them. Of several shortest
-    /// paths that is all of them. A link that is on both is named once. A device on the air has one set of
-    /// queues for all its links: it is one entry, by the link that the reports show.
+    /// then those towards the clients, each in the order in which packets meet them. If there are several
+    /// shortest paths, it includes all of them. A link that is on both is listed once. A device on the air
+    /// has one set of queues for all its links: it is one entry, under the link that the reports show.
     pub(crate) fn path(&self, test: &Test) -> Vec<PathLink> {
         let mut out: Vec<PathLink> = Vec::new();
         for direction in [Direction::Up, Direction::Down] {

@@ -11,27 +11,27 @@ use goodqueue_sim::Discipline;
 use super::share::SpecText;
 use crate::own;
 
-/// A queue as it is written.
-#[allow(clippy::large_enum_variant)] // A few for an experiment.
+/// A queue as written.
+#[allow(clippy::large_enum_variant)] // An experiment has only a few.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum QueueText {
-    /// Of the catalogue.
+    /// From the catalogue.
     Catalogue(SpecText),
     /// From a shared library.
     Own(Library),
 }
 
-/// Why a text is no queue.
+/// Why a text is not a queue.
 #[derive(Debug)]
 pub(crate) enum QueueError {
-    /// It is none of the catalogue.
+    /// It is not a queue of the catalogue.
     Spec(SpecError),
-    /// Its library cannot be used, in words, with the file's name.
+    /// Its library cannot be used: the reason as text, with the file's name.
     Own(String),
 }
 
 impl QueueError {
-    /// The word that is unknown, and the words that are known in its place.
+    /// The unknown word, and the words that are known in its place.
     pub(crate) fn unknown(&self) -> Option<(&str, &[&'static str])> {
         match self {
             QueueError::Spec(error) => error.unknown(),
@@ -39,7 +39,7 @@ impl QueueError {
         }
     }
 
-    /// The command that shows what there is.
+    /// The command that lists the valid words.
     pub(crate) const fn cure(&self) -> &'static str {
         match self {
             QueueError::Spec(_) => "`goodqueue queues` lists queues and parameters",
@@ -60,8 +60,8 @@ impl fmt::Display for QueueError {
 }
 
 impl QueueText {
-    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the queue before
-    /// it.
+    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the preceding
+    /// queue.
     ///
     /// # Errors
     /// The first that is wrong.
@@ -74,7 +74,7 @@ impl QueueText {
                     group.push(',');
                     group.push_str(element);
                 }
-                // The library says what is wrong with a parameter that has no queue before it.
+                // The library reports what is wrong with a parameter that has no queue before it.
                 None if is_parameter => {
                     return QueueSpec::list(text).map(|_| Vec::new()).map_err(QueueError::Spec);
                 }
@@ -84,10 +84,10 @@ impl QueueText {
         groups.iter().map(|group| group.parse()).collect()
     }
 
-    /// The queue. `line`: what shares are taken of; `None`: not known yet.
+    /// The queue. `line`: the line of which shares are taken; `None`: not yet known.
     ///
     /// # Errors
-    /// A share that is no value of its parameter, in words.
+    /// A share that is not a valid value of its parameter, as text.
     pub(crate) fn at(&self, line: Option<Rate>) -> Result<Discipline, String> {
         match self {
             QueueText::Catalogue(queue) => queue.at(line).map(Discipline::from),
@@ -95,10 +95,10 @@ impl QueueText {
         }
     }
 
-    /// The queue where no line is, and only the catalogue's fit.
+    /// The queue in a place without a line, where only queues of the catalogue fit.
     ///
     /// # Errors
-    /// What is in the way.
+    /// The reason why it does not fit.
     pub(crate) fn plain(&self) -> Result<&QueueSpec, String> {
         match self {
             QueueText::Catalogue(queue) => queue.plain(),
@@ -106,7 +106,7 @@ impl QueueText {
         }
     }
 
-    /// One line about it, by the catalogue or by its library.
+    /// One line about it, from the catalogue or its library.
     pub(crate) fn about(&self) -> String {
         match self {
             QueueText::Catalogue(queue) => queue.info().doc.to_owned(),

@@ -30,7 +30,7 @@ impl Wrong {
 
 pub(super) type Read<T> = Result<T, Wrong>;
 
-/// Something read, and the byte at which it begins: for what can be judged only later.
+/// A value and the byte at which it begins, for values that can be judged only later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct At<T> {
     pub(super) at: usize,
@@ -56,7 +56,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// # Errors
-    /// The first key that `info` has not.
+    /// The first key that `info` does not have.
     pub(super) fn new(at: usize, table: &'a DeTable<'a>, info: &'static Table) -> Read<Section<'a>> {
         let unknown = table.keys().filter(|key| info.key(key.get_ref()).is_none());
         match unknown.min_by_key(|key| key.span().start) {
@@ -87,7 +87,7 @@ impl<'a> Section<'a> {
         read(key, key.kind, value).map(|read| Some(At { at: value.span().start, value: read }))
     }
 
-    /// Whether it is one of these tables.
+    /// Whether it is such a table.
     pub(super) fn is(&self, info: &'static Table) -> bool {
         std::ptr::eq(self.info, info)
     }
@@ -108,7 +108,7 @@ impl<'a> Section<'a> {
         Ok(self.read(name, read)?.map(|found| found.value))
     }
 
-    /// A value that must be there.
+    /// A required value.
     pub(super) fn required<T>(&self, name: &str, found: Option<T>) -> Read<T> {
         found.ok_or_else(|| {
             let cure = self.info.key(name).map_or(String::new(), |key| example(key.name, key.kind));
@@ -171,7 +171,7 @@ pub(super) fn check_name(name: &At<String>, of: &str) -> Read<()> {
     Err(Wrong::new(name.at, what))
 }
 
-/// A count that fits into 32 bits; more is the most that does.
+/// A count that fits into 32 bits; larger values become the largest one.
 pub(super) fn small(key: &Key, kind: Kind, value: &Value<'_>) -> Read<u32> {
     count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -193,7 +193,7 @@ pub(super) fn unknown_key(word: &str, info: &Table) -> String {
     format!("{} has no key `{word}`; it has {}{hint}", info.title(), names.join(", "))
 }
 
-/// How `name` may be written.
+/// An example of how to write `name`.
 pub(super) fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Table(table) => format!("[{}]", table.name),
@@ -327,7 +327,7 @@ pub(super) fn rate_or_share(key: &Key, kind: Kind, value: &Value<'_>) -> Read<Ra
     }
 }
 
-/// Bytes, as a number or in tc's words.
+/// Bytes, as a number or in tc's syntax.
 pub(super) fn bytes(key: &Key, kind: Kind, value: &Value<'_>) -> Read<u64> {
     match value.get_ref() {
         DeValue::Integer(_) => count(key, kind, value),
@@ -366,7 +366,7 @@ pub(super) fn number(key: &Key, kind: Kind, value: &Value<'_>) -> Read<f64> {
     given.ok_or_else(|| Wrong::new(value.span().start, format!("{}: it is {least} to {most}", key.name)))
 }
 
-/// What its own words read: a queue, a mark, a congestion control.
+/// A value that its type parses from text: a queue, a mark, a congestion control.
 pub(super) fn words<T: FromStr<Err: Display>>(key: &Key, kind: Kind, value: &Value<'_>) -> Read<T> {
     let text = text(key, kind, value)?;
     text.parse().map_err(|error| {

@@ -41,11 +41,11 @@ const LONGEST_ABOUT: usize = 90;
 /// Most links, flows, probes and sources of all runs together.
 const MOST_PARTS: usize = 2_000_000;
 
-/// How the network is written.
+/// The form in which the network is written.
 enum Form<'a> {
     Simple(Box<Simple>),
     General(Vec<Link>, Vec<Switch>),
-    /// The links of a network of a known shape, of which packets take any of the shortest paths.
+    /// The links of a network of a known shape, in which packets take any of the shortest paths.
     Topology(Vec<Link>, Vec<Switch>),
     Wifi(Section<'a>),
 }
@@ -150,8 +150,8 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         variant.label = side.label(&variant);
         variant.about = side.about(&variant);
         check_traffic(&variant, &traffic, &experiment.seeds)?;
-        // The variants differ in their links' properties, not in what they join. A known shape has links that
-        // this load does not need.
+        // The variants differ in their links' properties, not in what the links connect. A known shape has
+        // links that this load does not need.
         if experiment.variants.is_empty() && side.wifi.is_none() && !form.is_topology() {
             experiment.warnings.extend(scenario::idle_links(&variant));
         }
@@ -193,7 +193,7 @@ fn is_used(tree: &Arc<ClassTree>, variants: &[Variant]) -> bool {
     ports.into_iter().any(|port| matches!(&port.queue, Discipline::Classes(used) if Arc::ptr_eq(used, tree)))
 }
 
-/// Warns of every rate of the file that is in bytes per second.
+/// Warns about every rate of the file that is in bytes per second.
 fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
     let mut values: Vec<&DeValue<'_>> = table.values().map(Spanned::get_ref).collect();
     while let Some(value) = values.pop() {
@@ -215,10 +215,10 @@ struct Side {
     name: Option<String>,
     /// One line about it, as written.
     about: Option<String>,
-    /// Whether the name means this queue alone.
+    /// Whether the name means only this queue.
     is_only: bool,
     queue: Option<QueueText>,
-    /// Whether it is the line with its own buffer, beside which queues are compared.
+    /// Whether it is the line with its own buffer, with which queues are compared.
     is_alone: bool,
     links: Vec<Link>,
     switches: Vec<Switch>,
@@ -252,7 +252,7 @@ impl Side {
         2 * self.links.len() + self.wifi.as_ref().map_or(0, |wifi| 3 * wifi.stations.len())
     }
 
-    /// What the reports call it: its name, its queue, or both where the name has several queues.
+    /// Its name in reports: its name, its queue, or both if the name has several queues.
     fn label(&self, variant: &Variant) -> String {
         match (&self.name, &self.queue) {
             (Some(name), None) if self.is_alone => format!("{name}, {ALONE}"),
@@ -270,7 +270,7 @@ impl Side {
         }
     }
 
-    /// The line about it: what the file says, or else of the queue, if the reports call it by that.
+    /// The line about it: from the file, or else about the queue, if the reports use the queue's name.
     fn about(&self, variant: &Variant) -> String {
         match (&self.about, &self.name, &self.queue) {
             (Some(about), ..) => about.clone(),
@@ -285,13 +285,13 @@ impl Side {
     }
 }
 
-/// Every variant with every queue that it is to be run with.
+/// Every variant with each of its queues.
 fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
     for draft in drafts(root, form)? {
         let (base, switches) = (links(form, &draft.changes), switches(form, &draft.changes));
         let simple = simple(form, &draft.changes);
-        // With any queue: whether one is compared does not depend on which.
+        // With any queue: the answer does not depend on which queue is compared.
         let is_compared = match form {
             Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
             Form::Simple(_) => true,
@@ -344,7 +344,7 @@ fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
     Ok(())
 }
 
-/// The flows of a run fit into memory.
+/// Checks that the flows of a run fit into memory.
 fn check_traffic(variant: &Variant, traffic: &[traffic::Written], seeds: &[u64]) -> Read<()> {
     let is_too_much = |&&seed: &&u64| variant.traffic_flows(seed).is_none();
     match (seeds.iter().find(is_too_much), traffic.first()) {
@@ -359,7 +359,7 @@ fn check_traffic(variant: &Variant, traffic: &[traffic::Written], seeds: &[u64])
     }
 }
 
-/// The experiment that the flags of `goodqueue run` are.
+/// The experiment that the flags of `goodqueue run` describe.
 ///
 /// # Errors
 /// [`Error::Usage`] if something in it cannot be simulated.
@@ -437,7 +437,7 @@ fn is_compared(links: &[Link], switches: &[Switch]) -> bool {
     all.any(|queue| queue.value == QueueWords::Compared)
 }
 
-/// How many server hosts the links name: all from the first to the last.
+/// The number of server hosts that the links name: all from the first to the last.
 fn hosts_of(links: &[Link]) -> Read<usize> {
     let names = || links.iter().flat_map(|link| link.ends.iter().map(|end| (link.at, end.as_str())));
     let at = links.first().map_or(0, |link| link.at);
@@ -460,7 +460,7 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
     }
 }
 
-/// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
+/// TCP of hosts on Ethernet with devices that take no super-packets, as in the live arm.
 pub(super) fn plain_tcp(ipv6: bool) -> Config {
     let ip_header = if ipv6 { 40 } else { 20 };
     Config { mss: ETHERNET_MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
@@ -538,7 +538,7 @@ fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<VariantText<'a>>>
     sections.iter().map(|section| draft(section, form)).collect()
 }
 
-/// A line that has room below a picture.
+/// A line that fits below a picture.
 fn one_line(about: At<String>) -> Read<String> {
     let (length, what) = (about.value.chars().count(), "it is one line below the pictures");
     if about.value.trim().is_empty() {

@@ -58,7 +58,7 @@ pub(super) fn variant(
     scenario.players = players(&load.test, &pairs)?;
     scenario.talks = talks(&load.test, &pairs);
     scenario.rpm = responsiveness(&load.test, &pairs)?;
-    // Those of the test come first: their places there are their places here.
+    // Those of the test come first, so they have the same indexes here.
     scenario.sources = load.test.udp.iter().map(|flow| udp(&scenario, &load.test, flow, &pairs)).collect();
     for named in &load.sources {
         let [from, to] = &named.ends;
@@ -162,7 +162,7 @@ fn udp(scenario: &Scenario, test: &Test, flow: &UdpFlow, pairs: &[(NodeId, NodeI
     }
 }
 
-/// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
+/// The probes of the test. Probes with the same interval share its grid, and are spread over it as in the
 /// live arm.
 fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
     let count = test.streams().len() as u64;
@@ -179,7 +179,7 @@ fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
     (0..).zip(test.streams()).map(probe).collect()
 }
 
-/// A browser on each client whose pages follow on each other; its times begin with the simulation.
+/// A browser on each client, which loads its pages one after another; its times begin with the simulation.
 fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
     let origin = Nanos::ZERO + test.idle;
     let mut browsers: Vec<Browse> = Vec::new();
@@ -216,7 +216,7 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
     (0..).zip(&test.dash).map(player).collect()
 }
 
-/// The test of responsiveness by downloads, if it is one: [`crate::Experiment::jobs`] has that by uploads.
+/// The responsiveness test with downloads, if it is one; [`crate::Experiment::jobs`] adds that with uploads.
 fn responsiveness(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Rpm>> {
     let one = |plan: &goodqueue_probe::rpm::Plan| {
         let (from, to) = pairs[plan.host];
@@ -246,8 +246,8 @@ fn talks(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Talk> {
     (0..).zip(&test.talks).map(talk).collect()
 }
 
-/// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device
-/// short by itself (TCP small queues), whatever that queue is.
+/// Warnings about queues under test in the sending hosts: TCP itself keeps the queue of its own host's device
+/// short (TCP small queues), no matter which queue that is.
 pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
     let scenario = &variant.scenario;
     let is_tested = |link: &&usize| {
@@ -277,7 +277,7 @@ pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
     words.collect()
 }
 
-/// What to say of links that no packet takes, which are mostly slips.
+/// Warnings about links that no packet takes, which are mostly mistakes.
 pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let scenario = &variant.scenario;
     let mut is_used = vec![false; scenario.links.len()];

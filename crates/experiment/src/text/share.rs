@@ -1,6 +1,6 @@
 //! Rates that are a share of a line: `90%`, and queues with such rates (`cake,bandwidth=90%`). The line is
 //! the slowest that packets of the direction cross between client and server, anywhere on their path: a
-//! shaper for downloads comes after it. A trace counts with its mean rate, a schedule with its fastest.
+//! shaper for downloads comes after it. A trace counts with its mean rate, a schedule with its highest rate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo, Unit};
 use goodqueue::{QueueSpec, Rate, SpecError};
 
-/// What shares are taken of where the line is not known yet.
+/// The rate of which shares are taken while the line is not yet known.
 const NOMINAL: Rate = Rate(1_000_000_000);
 
 /// A share of a line, in percent: above 0, at most 1000.
@@ -47,7 +47,7 @@ pub(crate) enum RateWords {
 }
 
 impl RateWords {
-    /// The rate. `line`: what a share is taken of; `None`: not known yet.
+    /// The rate. `line`: the line of which a share is taken; `None`: not yet known.
     pub(super) fn at(self, line: Option<Rate>) -> Rate {
         match self {
             RateWords::Rate(rate) => rate,
@@ -84,7 +84,7 @@ impl fmt::Display for RateWords {
     }
 }
 
-/// A queue of the catalogue as it is written: its rates may be shares of a line.
+/// A queue of the catalogue as written: its rates may be shares of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SpecText {
     /// The queue, with shares of [`NOMINAL`].
@@ -94,10 +94,10 @@ pub(crate) struct SpecText {
 }
 
 impl SpecText {
-    /// The queue. `line`: what shares are taken of; `None`: not known yet.
+    /// The queue. `line`: the line of which shares are taken; `None`: not yet known.
     ///
     /// # Errors
-    /// A share that is no value of its parameter, in words.
+    /// A share that is not a valid value of its parameter, as text.
     pub(crate) fn at(&self, line: Option<Rate>) -> Result<QueueSpec, String> {
         if self.shares.is_empty() {
             return Ok(self.spec);
@@ -106,10 +106,10 @@ impl SpecText {
         self.written(rate).parse().map_err(|error: SpecError| error.to_string())
     }
 
-    /// The queue where no line is: only one without shares.
+    /// The queue in a place without a line: only a queue without shares.
     ///
     /// # Errors
-    /// The share that is in the way.
+    /// The share that prevents it.
     pub(crate) fn plain(&self) -> Result<&QueueSpec, String> {
         match self.shares.first() {
             Some((name, share)) => {
@@ -129,20 +129,20 @@ impl SpecText {
         !self.shares.is_empty()
     }
 
-    /// The queue with its shares of some line: for what does not depend on rates.
+    /// The queue with its shares of some line, for uses that do not depend on rates.
     pub(crate) const fn spec(&self) -> &QueueSpec {
         &self.spec
     }
 
-    /// It with another parameter.
+    /// The same queue with another parameter.
     ///
     /// # Errors
-    /// As of reading it.
+    /// As for reading it.
     pub(super) fn with(&self, parameter: &str) -> Result<SpecText, SpecError> {
         format!("{self},{parameter}").parse()
     }
 
-    /// The canonical words, with shares as `rate` writes them.
+    /// The canonical form, with shares as `rate` writes them.
     fn written(&self, rate: impl Fn(Share) -> String) -> String {
         let mut words = self.spec.to_string();
         for &(name, share) in &self.shares {

@@ -1,4 +1,4 @@
-//! The simple form of the network: one bottleneck, in the words of the flags of `goodqueue run`.
+//! The simple form of the network: one bottleneck, with the flags of `goodqueue run`.
 //!
 //! ```text
 //!  client ── router ── isp ── server                       the queue under comparison is the line's own
@@ -38,7 +38,7 @@ pub(super) struct Simple {
     shape_down: Option<At<RateWords>>,
 }
 
-/// Which side of a comparison a network is for.
+/// The side of a comparison that a network is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side<'a> {
     /// The queue under comparison is the line's own.
@@ -49,19 +49,19 @@ pub(super) enum Side<'a> {
     Router(&'a QueueText),
 }
 
-/// The name of a variant without another queue.
+/// The name of the variant without another queue.
 pub(crate) const ALONE: &str = "modem alone";
 /// One line about it.
 pub(crate) const ABOUT_ALONE: &str = "the buffer of the modem itself, with no other queue in front of it";
-/// Rate where none is given.
+/// Rate if none is given.
 const RATE: Rate = Rate(20_000_000);
-/// Base round-trip time where none is given.
+/// Base round-trip time if none is given.
 const RTT: Span = Span::from_millis(20);
 /// Longest base round-trip time.
 const LONGEST_RTT: Span = Span::from_secs(10);
-/// The modem's buffer where none is given: what Linux gives a device (`txqueuelen` 1000).
+/// The modem's buffer if none is given: Linux's default for a device (`txqueuelen` 1000).
 const BUFFER: &str = "pfifo:1000";
-/// Rate of the device between router and modem, under a shaper that is the queue's own.
+/// Rate of the device between router and modem, below a queue that shapes by itself.
 const ETHERNET: Rate = Rate(1_000_000_000);
 
 impl Simple {
@@ -115,8 +115,8 @@ impl Simple {
         })
     }
 
-    /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates,
-    /// and so does a shaper both ways.
+    /// The values given here, and `base` for the rest. A rate for both ways takes precedence over the base's
+    /// one-way rates, and so does a shaper for both ways.
     pub(super) fn over(&self, base: &Simple) -> Simple {
         let has_rates = self.rate.is_some() || self.line.is_some();
         let one_way = |own: &Option<At<LineWords>>, base: &Option<At<LineWords>>| {
@@ -146,7 +146,7 @@ impl Simple {
         self.shape.or(self.shape_up).or(self.shape_down).is_some()
     }
 
-    /// Whether the line has a buffer of its own that the queues are compared with.
+    /// Whether the line has its own buffer, with which the queues are compared.
     pub(super) fn has_buffer(&self) -> bool {
         self.is_shaped() || self.buffer.is_some() || self.line.is_some()
     }
@@ -156,7 +156,7 @@ impl Simple {
         default_queues(self.is_shaped(), self.has_buffer())
     }
 
-    /// Where this queue under comparison is; without one the line is alone.
+    /// The place of this queue under comparison; without a queue the line is alone.
     pub(super) fn place<'a>(&self, queue: Option<&'a QueueText>) -> Side<'a> {
         match queue {
             None => Side::Alone,
@@ -165,10 +165,10 @@ impl Simple {
         }
     }
 
-    /// The network of the live arm: two routers with the bottleneck between them, and for each server a
-    /// client of its own, so that the delay of either direction follows its bottleneck, and host by host. The
-    /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router
-    /// shapes, the modem is a node of its own.
+    /// The network of the live arm: two routers with the bottleneck between them, and for each server its own
+    /// client, so that the delay of each direction follows its bottleneck, separately for each host. A free
+    /// link lies between, so that the clients' TCP does not treat the queue as that of its own device. If a
+    /// router shapes, the modem is a separate node.
     pub(super) fn links(&self, test: &Test, place: Side<'_>) -> Read<Vec<Link>> {
         let link = |name: &str, ends: [&str; 2], up: OneWay, down: OneWay| Link {
             at: 0,
@@ -284,7 +284,7 @@ impl Simple {
         Ok(OneWay { line: Some(line), queue: Some(queue), ..OneWay::default() })
     }
 
-    /// One for each host. A single value is that of the first host; each further host is twice as far.
+    /// One for each host. A single value is for the first host; each further host is twice as far away.
     fn round_trips(&self, test: &Test) -> Read<Vec<Span>> {
         let hosts = test.hosts().max(1);
         let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });

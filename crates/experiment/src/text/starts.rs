@@ -1,19 +1,20 @@
-//! Starts as on real hosts: never two in the same nanosecond.
+//! Start times as on real hosts: never two in the same nanosecond.
 //!
-//! flent starts each netperf in a thread of its own, one after the other (`Aggregator.collect`), and each
-//! opens a control connection before its flow. Eight processes that one program starts in this way begin
-//! within 6 to 57 ms of each other (the median of 30 tries on two processors is 13 ms). [`DEFAULT`] is at the
-//! lower end of that: enough to make it random which flow comes first, and when a probe is sent.
+//! flent starts each netperf in a separate thread, one after the other (`Aggregator.collect`), and each opens
+//! a control connection before its flow. Eight processes that one program starts in this way begin within 6
+//! to 57 ms of each other (the median of 30 tries on two processors is 13 ms). [`DEFAULT`] is at the lower
+//! end of that: enough to randomize which flow comes first, and when a probe is sent.
 
 use goodqueue::{Rng, Span};
 use goodqueue_sim::Scenario;
 
-/// The latest start where none is given.
+/// The latest start if none is given.
 pub(crate) const DEFAULT: Span = Span::from_millis(10);
 
-/// Begins each flow, source, browser, player, video call and game later, by a time drawn evenly from zero to
-/// `most`, and all probes at one point of their interval. Each draw depends on the seed of `scenario` and on
-/// the number of what it is for: another flow does not change the draws of those before it.
+/// Delays the start of each flow, source, browser, player, video call and game by a random time, uniform from
+/// zero to `most`, and the start of all probes by the same part of their interval. Each draw depends on the
+/// seed of `scenario` and on the number of its object, so an additional flow does not change the draws of
+/// those before it.
 pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     if most == Span::ZERO {
         return;
@@ -37,12 +38,12 @@ pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     for (index, watch) in (0..).zip(&mut scenario.players) {
         watch.config.late = late("player start", index, most);
     }
-    // Both ends of a talk begin at the time that the client's hello says.
+    // Both ends of a talk begin at the time in the client's hello.
     for (index, talk) in (0..).zip(&mut scenario.talks) {
         let most = most.min(Span(talk.config.stop.since(talk.config.start).0 / 2));
         talk.config.start += late("talk start", index, most);
     }
-    // One clock sends the probes of a host: they keep their distances.
+    // One clock sends the probes of a host, so the times between them stay the same.
     let phase = Rng::stream(seed, 0, "probe start").next_u64();
     for probe in &mut scenario.probes {
         let part = (u128::from(probe.interval.0) * u128::from(phase)) >> 64;

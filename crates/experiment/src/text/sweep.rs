@@ -10,7 +10,7 @@ use super::read::{self, At, Read, Section, Wrong};
 use crate::limit::Limit;
 use crate::sweep::{Aim, Axis, Design, Levels, Quantity, Sweep, Text};
 
-/// Keys that do not make a point: what is run with each, and what is not part of a run.
+/// Keys that cannot vary: those that are run with every point, and those that are not part of a run.
 const REFUSED: [&str; 8] =
     ["about", "seed", "seeds", "repetitions", "output", "reproduction", "claim", "sweep"];
 
@@ -20,7 +20,7 @@ pub(super) struct Order {
     pub(super) sweep: Sweep,
 }
 
-/// The table of a file's text. `file` is what errors call it.
+/// The table in a file's text. `file` is its name in errors.
 pub(super) fn order(text: &str, file: &str) -> Read<Order> {
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(text.len(), |span| span.start);
@@ -137,7 +137,7 @@ fn limits(section: &Section<'_>) -> Read<Vec<Limit>> {
     words.into_iter().map(limit).collect()
 }
 
-/// A value as written: its words in TOML, without quotes, and whether it is a text.
+/// A value as written: its text in TOML, without quotes, and whether it is a string.
 struct Written {
     words: String,
     is_text: bool,
@@ -253,7 +253,7 @@ fn listed(values: At<Vec<At<Written>>>, is_bytes: bool) -> Read<(Quantity, Level
     Ok((kind.filter(|_| is_one).unwrap_or(Quantity::Words), Levels::List(levels.collect())))
 }
 
-/// What a range has in addition to its ends.
+/// The properties of a range in addition to its ends.
 struct Range {
     steps: Option<At<u64>>,
     scale: Option<At<String>>,
@@ -303,7 +303,7 @@ impl Range {
     }
 }
 
-/// What a value is, and its number in the unit of that: ns, bit/s, bytes, percent, or none.
+/// The quantity of a value, and its number in that quantity's unit: ns, bit/s, bytes, percent, or none.
 fn quantity(value: &Written, is_bytes: bool) -> Option<(Quantity, f64)> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let text = value.words.as_str();

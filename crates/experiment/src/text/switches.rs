@@ -57,7 +57,7 @@ impl Switch {
         Ok(switches)
     }
 
-    /// Applies what a variant changes.
+    /// Applies a variant's changes.
     pub(super) fn change(&mut self, change: &Change) {
         let Words { buffers, queue, memory } = &change.words;
         self.words.buffers = buffers.or(self.words.buffers);
@@ -70,7 +70,7 @@ impl Switch {
         self.words.buffers.unwrap_or(Buffers::Voq)
     }
 
-    /// Most bytes that wait in it.
+    /// Most bytes that may wait in it.
     pub(super) fn memory(&self) -> Option<u64> {
         self.words.memory.flatten()
     }
@@ -80,7 +80,7 @@ impl Switch {
         self.words.queue.as_ref()
     }
 
-    /// In words, for a plan.
+    /// As text, for a plan.
     pub(super) fn plan(&self) -> String {
         let waits = match self.buffers() {
             Buffers::Voq => "voq, a queue for each output at each input",

@@ -23,7 +23,7 @@ pub(super) fn read(root: &Section<'_>) -> Read<Option<Vec<Link>>> {
     let inner = OneWay::read(&section)?;
     let access = section.section("access", &ACCESS)?.map(|access| OneWay::both(&access)).transpose()?;
     let (from_host, to_host) = access.unwrap_or_default();
-    // In a fat tree all links are alike, and a host has a queue of its own in front of its link.
+    // In a fat tree all links are alike, and a host has its own queue in front of its link.
     let (from_host, to_host) = match shape {
         Shape::FatTree { .. } => {
             (from_host.over(&OneWay { queue: None, ..inner.clone() }), to_host.over(&inner))
@@ -83,7 +83,7 @@ fn shape(section: &Section<'_>) -> Read<Shape> {
     })
 }
 
-/// The key that has the size of a kind.
+/// The key for the size of a kind.
 fn kind(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> Read<&'static str> {
     match read::text(key, kind, value)?.as_str() {
         "dumbbell" => Ok("pairs"),
@@ -109,7 +109,7 @@ impl Shape {
             Shape::Dumbbell { .. } | Shape::ParkingLot { .. } => {
                 net.hosts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
             }
-            // The hosts are in the order of pods: each client is in another pod than its server.
+            // The hosts are in the order of pods: each client is in a different pod from its server.
             Shape::FatTree { .. } => {
                 let (clients, servers) = net.hosts.split_at(net.hosts.len() / 2);
                 clients.iter().copied().zip(servers.iter().copied()).collect()

@@ -20,7 +20,7 @@ pub(crate) fn rate(path: &Path) -> Result<Rate, String> {
 
 fn parse(text: &str) -> Result<(Trace, Rate), String> {
     let trace = Trace::from_mahimahi(text).map_err(|error| error.to_string())?;
-    // Full packets of 1514 bytes, of which each opportunity takes one.
+    // Each opportunity takes one full packet of 1514 bytes.
     let bits = text.lines().count() as u128 * u128::from(goodqueue::ETHERNET_FRAME) * 8;
     let period_ms = text.lines().last().and_then(|line| line.trim().parse::<u128>().ok()).unwrap_or(1);
     let rate = u64::try_from(bits * 1000 / period_ms.max(1)).unwrap_or(u64::MAX);

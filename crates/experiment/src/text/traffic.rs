@@ -19,9 +19,9 @@ use crate::traffic::{Come, Least, Pace, Traffic, Viewing};
 
 /// Largest file of arrivals or of a distribution, bytes.
 const MOST_BYTES: u64 = 64 << 20;
-/// Most of [[traffic]], once for each station.
+/// Most entries of [[traffic]], counted once for each station.
 const MOST_TRAFFIC: usize = 1000;
-/// Mean sizes and rates are up to this; a longer gap between two flows is longer than any run.
+/// Limit for the mean gap between two flows; a longer gap is longer than any run.
 const LONGEST_GAP: f64 = 1e18;
 
 /// A section [[traffic]], once for each station that it means.
@@ -32,7 +32,7 @@ pub(super) struct Written {
     pub(super) host: usize,
     direction: Direction,
     arrivals: Arrivals,
-    /// The sizes, and their words.
+    /// The sizes, also as text.
     sizes: Option<(Distribution, String)>,
     cc: CcKind,
     dscp: Dscp,
@@ -47,7 +47,7 @@ enum Arrivals {
     Users { users: u64, pace: Pace, requests: u64, words: String },
 }
 
-/// The times between two flows, but for their mean.
+/// The times between two flows, without their mean.
 #[derive(Clone, Copy, Debug)]
 enum Gaps {
     Poisson,
@@ -217,7 +217,7 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     Ok(Arrivals::Random { gaps: gaps.map_or(Gaps::Poisson, |gaps| gaps.value), often })
 }
 
-/// How long viewers watch and are away, also in words.
+/// How long viewers watch and are away, also as text.
 fn read_viewing(section: &Section<'_>, folder: &Path) -> Read<Option<At<(Viewing, String)>>> {
     let watch = read_times(section, folder, "watch", "watch_cdf")?;
     let away = read_times(section, folder, "away", "away_cdf")?;
@@ -352,7 +352,7 @@ impl Written {
         })
     }
 
-    /// When flows come, also in words.
+    /// When flows come, also as text.
     fn come(&self, way: &Least) -> Read<(Come, String)> {
         let (gaps, often) = match &self.arrivals {
             Arrivals::Random { gaps, often } => (*gaps, *often),

@@ -15,7 +15,7 @@ use super::read::{self, At, Read, Section, Wrong, check_name, small};
 use crate::fit::{room_of_tree, unfit};
 use crate::hint::did_you_mean;
 
-/// How a link's `queue` names a tree: this and the name of it.
+/// Prefix of a tree's name in a link's `queue`.
 pub(super) const PREFIX: &str = "htb:";
 
 const PLAIN: &str = "pfifo:1000";
@@ -51,7 +51,7 @@ pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Arc<ClassTree>>> {
     Ok(trees)
 }
 
-/// The tree that a link calls by this text, if it means one.
+/// The tree that this text of a link means, if it means one.
 pub(super) fn find(text: &str, at: usize, trees: &[Arc<ClassTree>]) -> Read<Arc<ClassTree>> {
     let name = text.strip_prefix(PREFIX).unwrap_or(text);
     if let Some(tree) = trees.iter().find(|tree| tree.name == name) {
@@ -130,7 +130,7 @@ fn parent_of(draft: &ClassText) -> Option<&str> {
     draft.parent.as_ref().map(|parent| parent.value.as_str())
 }
 
-/// The queue of a leaf, which fits its rate.
+/// The queue of a leaf, checked to fit its rate.
 fn leaf(draft: &ClassText) -> Read<QueueSpec> {
     let at = draft.queue.as_ref().map_or(draft.at, |queue| queue.at);
     let queue = match &draft.queue {
@@ -177,11 +177,11 @@ fn draft(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
     })
 }
 
-/// The places of the classes, each behind its parent.
+/// The order of the classes, each after its parent.
 fn order(drafts: &[ClassText]) -> Read<Vec<usize>> {
     let mut order: Vec<usize> = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
-        // From the class up to what has its place already.
+        // From the class up to an ancestor that already has its place.
         let mut way = Vec::new();
         let mut next = Some(at);
         while let Some(at) = next.filter(|at| !order.contains(at)) {
@@ -228,7 +228,7 @@ fn linklayer(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<LinkLa
     }
 }
 
-/// Its classes in words, by name.
+/// Its classes as text, by name.
 pub(crate) fn words(tree: &ClassTree) -> Vec<(String, String)> {
     let word = |class: &TreeClass| {
         let ClassParams { parent, rate, ceil, burst, cburst, prio, .. } = class.params;

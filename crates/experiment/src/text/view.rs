@@ -1,4 +1,4 @@
-//! The plan of an experiment in words, as `--dry-run` prints it.
+//! The plan of an experiment as text, as `--dry-run` prints it.
 
 use goodqueue::{RingSpec, Span};
 use goodqueue_probe::{Dscp, Test};
@@ -10,7 +10,7 @@ use super::trees;
 use crate::experiment::{Experiment, Note, Variant};
 use crate::traffic::Traffic;
 
-/// A resolved experiment in words and tc's units.
+/// A resolved experiment as text, in tc's units.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct View {
     about: String,
@@ -72,7 +72,7 @@ struct Shown {
     down: String,
 }
 
-/// A directed link; what it has not is left out.
+/// A directed link; properties that it does not have are left out.
 #[derive(Clone, Debug, Serialize)]
 struct LinkWords {
     link: String,
@@ -80,7 +80,7 @@ struct LinkWords {
     line: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<String>,
-    /// Of a tree of classes: what it is made of.
+    /// For a tree of classes: its classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
     }
 }
 
-/// The names of the nodes that a flow runs between.
+/// The names of a flow's two nodes.
 fn ends(variant: &Variant, flow: &Flow) -> String {
     let [from, to] = [flow.from, flow.to].map(|node| &variant.scenario.nodes[node]);
     format!("{from} to {to}")

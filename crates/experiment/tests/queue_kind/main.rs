@@ -1,5 +1,5 @@
-//! Whether the kind of queue is recognised: 200 simulated paths that the rules were not made with, the table
-//! of what was said of them in `docs/queue-kind.md`, and the bars.
+//! Checks whether the kind of queue is recognised: 200 simulated paths that were not used to make the rules,
+//! the table of their results in `docs/queue-kind.md`, and the bars.
 //!
 //! ```sh
 //! cargo test --release -p goodqueue-experiment --test queue_kind
@@ -18,10 +18,10 @@ use paths::{Drawn, Set, drawn};
 
 /// Paths of a set.
 const PATHS: u64 = 200;
-/// The table is from this heading to the end of the page.
+/// The table extends from this heading to the end of the page.
 const HEADING: &str = "## 200 paths\n";
 
-/// A path and what was said of it.
+/// A path and the result for it.
 struct Row {
     path: Drawn,
     found: FoundQueue,
@@ -135,8 +135,8 @@ fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/queue-kind.md")
 }
 
-/// Why the rules use no drain times: four uploads over 20 Mbit/s and 40 ms are aborted at 10 s. The queue is
-/// empty for probes when none waits for five packets any more.
+/// Why the rules use no drain times: four uploads over 20 Mbit/s and 40 ms are aborted at 10 s. The queue
+/// counts as empty when no probe waits for five packets any more.
 #[test]
 fn a_queue_drains_in_the_time_that_its_last_packet_waits() {
     const END: i64 = 10_000_000_000;

@@ -6,10 +6,10 @@ use goodqueue::Rng;
 use goodqueue_experiment::Experiment;
 use goodqueue_report::{Direction, FoundKind, Record};
 
-/// Which paths. The rules were made with the first set and are judged by the second.
+/// The set of paths. The rules were made with the first set and are judged by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// For whoever changes the rules.
+    /// For changing the rules.
     Development,
     /// For the table in `docs/queue-kind.md`.
     HeldOut,
@@ -24,9 +24,9 @@ impl Set {
     }
 }
 
-/// A path, what its queue is, and the load that `goodqueue test` sends over it.
+/// A path, its queue, and the load that `goodqueue test` sends over it.
 pub(crate) struct Drawn {
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub(crate) words: String,
     /// Its kind of queue.
     pub(crate) truth: FoundKind,
@@ -36,7 +36,7 @@ pub(crate) struct Drawn {
     pub(crate) bytes: Option<u64>,
     /// The rate, bit/s.
     pub(crate) bps: f64,
-    /// Whether the line loses packets at random, too.
+    /// Whether the line also loses packets at random.
     pub(crate) is_lossy: bool,
     text: String,
     seed: u64,
@@ -61,7 +61,7 @@ impl Draws {
     }
 }
 
-/// Bytes that a rate sends in so many milliseconds, but room for a few packets.
+/// Bytes that a rate sends in this many milliseconds, but at least room for a few packets.
 fn bytes(bps: f64, ms: f64) -> u64 {
     (bps / 8e3 * ms).max(10.0 * 1514.0) as u64
 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const END_PATIENCE: Duration = Duration::from_secs(60);
 /// Longest sleep, so that a stop is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-/// Number of questions for the server's clock. The one that is answered fastest counts.
+/// Number of requests for the server's clock. The one with the fastest answer counts.
 const CLOCKS: u32 = 8;
 
 /// Why there is no load.
@@ -40,10 +40,10 @@ pub enum Failure {
     /// The server refused.
     #[error(transparent)]
     Refused(Why),
-    /// The server is of a release that did not have this yet, or does not allow it.
+    /// The server's release did not have this yet, or the server does not allow it.
     #[error("the server has no {0}: it is an older goodqueue, or was started without")]
     Older(&'static str),
-    /// The server said nothing in time.
+    /// The server did not answer in time.
     #[error("the server no longer answers")]
     Silent,
     /// The connection broke.
@@ -134,7 +134,7 @@ impl Control {
         &self.welcome
     }
 
-    /// Where the server accepts flows over QUIC, if it does.
+    /// The address at which the server accepts flows over QUIC, if it does.
     #[must_use]
     pub fn quic(&self) -> Option<&QuicFar> {
         self.quic.as_ref()
@@ -192,8 +192,8 @@ impl Control {
         Ok(())
     }
 
-    /// Begins a load that starts at `at_ns`, a time of this host's monotonic clock. Returns the session that
-    /// its connections and datagrams name.
+    /// Begins a load that starts at `at_ns`, by this host's monotonic clock. Returns the session that its
+    /// connections and datagrams name.
     ///
     /// # Errors
     /// [`Failure`].

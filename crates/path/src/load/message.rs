@@ -34,14 +34,14 @@ pub const MOST_TOLD: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// Who it is.
+    /// Introduces the client.
     Hello {
         /// [`VERSION`].
         version: u32,
         /// Its proof that it has the secret, 64 hexadecimal digits.
         proof: String,
     },
-    /// Asks for the server's clock, with a number that comes back.
+    /// Asks for the server's clock, with a number that the answer repeats.
     Clock(u32),
     /// Begin a load.
     Start(Start),
@@ -67,7 +67,7 @@ pub struct Start {
     /// Video calls and games.
     #[serde(default, skip_serializing_if = "is_default")]
     pub talks: u32,
-    /// Flows whose sender, the server, is to hold itself to a rate, which each flow's header has.
+    /// Flows for which the server, as the sender, must limit its rate. Each flow's header has the rate.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paced: u32,
     /// UDP flows.
@@ -79,7 +79,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// A load of TCP flows alone.
+    /// A load of TCP flows only.
     #[must_use]
     pub fn of(flows: u32, at_ns: i64, length: Span) -> Start {
         let length_ns = i64::try_from(length.0).unwrap_or(i64::MAX);
@@ -128,7 +128,7 @@ pub struct Welcome {
     pub flows: u32,
     /// Longest load, nanoseconds.
     pub length_ns: i64,
-    /// Most connections for pages and videos; a server that is older than they are does not say.
+    /// Most connections for pages and videos; a server from before they existed does not say.
     #[serde(default)]
     pub web: u32,
     /// Most video calls and games; the same.
@@ -137,7 +137,7 @@ pub struct Welcome {
     /// Highest rate of UDP flows in a direction, bit/s; the same.
     #[serde(default)]
     pub udp_bps: u64,
-    /// Whether it can hold the senders of flows to a rate.
+    /// Whether it can limit the rate of flows that it sends.
     #[serde(default)]
     pub paces: bool,
     /// The UDP port of flows over QUIC, if the server accepts them.
@@ -163,7 +163,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The messages have another version, the server's is this.
+    /// The messages have another version; this is the server's.
     #[error(
         "the server speaks version {0} of the protocol and this program version {VERSION}: update the older one"
     )]
@@ -203,7 +203,7 @@ pub enum Why {
     Order,
 }
 
-/// A line of what either end says.
+/// A message as a line.
 ///
 /// # Panics
 /// Never: these messages have no keys that are not texts.
@@ -277,7 +277,8 @@ mod tests {
         assert_eq!(Lines::new(1000).message::<Tell>(&mut text.as_bytes()).unwrap(), Some(samples));
     }
 
-    /// What an older program does not say is none; what a newer one says beyond this is left alone.
+    /// Fields that an older program does not send have no value; additional fields of a newer one are
+    /// ignored.
     #[test]
     fn programs_of_two_releases_understand_each_other() {
         let old = "{\"welcome\":{\"version\":1,\"hmac\":false,\"flows\":128,\"length_ns\":5}}\n";

@@ -46,7 +46,7 @@ const SLEEP: u64 = 100_000_000;
 pub const STACK: usize = 512 * 1024;
 /// Samples that may wait for a client to read them. If there are more, its load ends.
 const MOST_SAMPLES: usize = 8192;
-/// Number of connections of a load one after the other, for each that it may have at a time.
+/// Number of successive connections of a load, for each connection that it may have at a time.
 const CONNECTIONS: usize = 32;
 /// Connections of a load for pages and videos at a time. A browser has six to each server, and those of a
 /// page that was given up may overlap with the next one's.
@@ -57,18 +57,18 @@ pub const TALKS: u32 = 8;
 pub const UDP: u32 = 64;
 /// Samples in one message.
 const BATCH: usize = 256;
-/// Samples of a kernel's TCP that wait for the end of the load. Twenty a second of each download would take
-/// a tenth of a line of 2 Mbit/s.
+/// TCP samples from the kernel that wait for the end of the load. Sending twenty a second for each download
+/// would take a tenth of a line of 2 Mbit/s.
 const MOST_HELD: usize = 4096;
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Control connections at a time.
     pub controls: usize,
     /// Control connections of one network at a time.
     pub controls_per_prefix: usize,
-    /// What one network is.
+    /// The prefix lengths that define a network.
     pub prefix: PrefixLengths,
     /// Loads at a time.
     pub loads: usize,
@@ -104,23 +104,23 @@ pub enum Event {
     Started {
         /// The client.
         from: SocketAddr,
-        /// How many flows.
+        /// The number of flows.
         flows: u32,
-        /// How long.
+        /// The length.
         length: Span,
     },
     /// It is over.
     Ended {
         /// The client.
         from: SocketAddr,
-        /// How many flows there were.
+        /// The number of flows that there were.
         flows: u64,
         /// Connections that were refused.
         refused: u64,
     },
     /// A connection was refused.
     Refused {
-        /// Who asked.
+        /// The address of the client.
         from: SocketAddr,
         /// Why.
         why: Why,
@@ -205,14 +205,14 @@ struct Fed {
     datagrams: Option<DatagramFeeder>,
 }
 
-/// Our ends of a load.
+/// The server's ends of a load.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
-    /// Of flows over TCP, pages and videos.
+    /// For flows over TCP, pages and videos.
     connections: &'a FlowServer,
-    /// Of queries, calls, games and UDP flows.
+    /// For queries, calls, games and UDP flows.
     datagrams: Option<&'a DatagramServer>,
-    /// Of flows over QUIC, with what they may do.
+    /// For flows over QUIC, with their limits.
     quic: Option<(&'a QuicServer, FlowLimits)>,
 }
 
@@ -225,7 +225,7 @@ struct Pending {
     len: usize,
 }
 
-/// What became of it.
+/// The purpose of a connection.
 enum Purpose {
     Unknown,
     Control,
@@ -237,7 +237,7 @@ impl LoadServer {
     /// Binds TCP at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
     ///
     /// # Errors
-    /// The address that cannot be had, and the kernel's error.
+    /// The address that is not available, and the kernel's error.
     ///
     /// # Panics
     /// Never: Ed25519 takes any seed.
@@ -254,7 +254,7 @@ impl LoadServer {
         Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config, quic: None })
     }
 
-    /// Accepts load over QUIC, too, at UDP `port` of `addresses`; port 0 is one that the system chooses.
+    /// Also accepts load over QUIC, at UDP `port` of `addresses`; for port 0 the system chooses one.
     ///
     /// # Errors
     /// The address that is not available, and the kernel's error.
@@ -280,8 +280,9 @@ impl LoadServer {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a datagram that came to `socket` to its load: true if its first bytes are those of a load's
-    /// datagrams. One that names no load, or comes from another address than its control connection, is lost.
+    /// Hands a datagram that came to `socket` to its load. Returns whether its first bytes are those of a
+    /// load's datagram. A datagram that names no load, or comes from an address other than its control
+    /// connection's, is dropped.
     pub fn datagram(&self, socket: &Arc<Udp>, arrival: &Arrival, bytes: &[u8]) -> bool {
         let Some(id) = bytes.first_chunk().and_then(SessionId::parse) else { return false };
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -325,8 +326,8 @@ impl LoadServer {
                         Purpose::Unknown => self.count(|stats| stats.silent += 1),
                         Purpose::Wrong => self.count(|stats| stats.strange += 1),
                         Purpose::Flow(id) => shared.take_flow(&id, one),
-                        // Nobody overtakes those who wait: they would take his place before he can prove
-                        // anything.
+                        // A connection that waits keeps its turn: otherwise others would take its place
+                        // before it can prove anything.
                         Purpose::Control if is_waiting => kept.push(one),
                         Purpose::Control => {
                             let shared = &shared;
@@ -347,7 +348,8 @@ impl LoadServer {
                 }
                 pending = kept;
                 if is_waiting {
-                    // Those that leave need a moment; who waits for their places is ready all the time.
+                    // The leaving connections need a moment, but the sockets of those that wait are always
+                    // ready.
                     thread::sleep(LEAVING);
                 }
                 for &index in ready.iter().take_while(|&&index| index < first) {
@@ -380,7 +382,7 @@ impl LoadServer {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
-                    // No more files: those who wait go first.
+                    // No more files: close the oldest waiting connection first.
                     _ if !pending.is_empty() => {
                         self.displace(pending);
                         return;
@@ -463,7 +465,7 @@ struct Connection {
     unproved: Option<TcpStream>,
 }
 
-/// A control connection's permit to be one of those that are allowed; given back with its value.
+/// The permit of a control connection; dropping it returns it.
 struct Permit<'a> {
     shared: &'a Shared<'a>,
     number: u64,
@@ -474,7 +476,7 @@ enum Claim<'a> {
     Granted(Permit<'a>),
     /// There will be one once the replaced connections have ended.
     Wait,
-    /// All who have one have proved the secret.
+    /// All connections with a permit have proved the secret.
     Refused,
 }
 
@@ -503,7 +505,7 @@ impl<'a> Permit<'a> {
                 return Claim::Refused;
             };
             if let Some(stream) = connections.open.remove(oldest).unproved {
-                // Its thread finds the end.
+                // Its thread notices the end.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             connections.leaving += 1;
@@ -511,7 +513,7 @@ impl<'a> Permit<'a> {
         }
         let number = connections.next;
         connections.next += 1;
-        // Without another descriptor it keeps its place until its time is over.
+        // Without another descriptor it keeps its place until its time has expired.
         connections.open.push(Connection { number, from: peer.ip(), unproved: stream.try_clone().ok() });
         shared.server.count(|stats| stats.controls += 1);
         Claim::Granted(Permit { shared, number })
@@ -599,7 +601,7 @@ fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, permit: Per
         }
         let StreamOwned { conn, sock } = &mut control.stream;
         conn.send_close_notify();
-        // Not by way of the stream: where the handshake has failed, that would wait for the rest of it.
+        // Not through the stream: if the handshake has failed, that would wait for the rest of it.
         while conn.wants_write() && conn.write_tls(sock).is_ok_and(|written| written > 0) {}
     }
 }
@@ -652,7 +654,7 @@ impl Control<'_> {
             paces: cfg!(target_os = "linux"),
             quic: self.shared.server.quic_port(),
         }))?;
-        // From here on reads end after a moment, so that a stop is noticed.
+        // From here on reads time out after a moment, so that a stop is noticed.
         self.stream.sock.until = None;
         self.stream.sock.stream.set_read_timeout(Some(Duration::from_nanos(SLEEP)))?;
         let mut since = Instant::now();
@@ -697,7 +699,7 @@ impl Control<'_> {
         if !(1..=most).contains(&start.length_ns) || !(-OVERTIME..=OVERTIME).contains(&lead) {
             return self.refuse(Why::Length(most));
         }
-        // A flow that was aborted may still be open here when the next connects.
+        // An aborted flow may still be open here when the next one connects.
         let flows = start.flows as usize * 2;
         let web = start.web as usize;
         let (served, rate) = (flows * CONNECTIONS, Some(bounds.rate));
@@ -749,9 +751,9 @@ impl Control<'_> {
         }))
     }
 
-    /// Serves the ends of a load in threads of their own, and passes on their samples, until the client
-    /// sends a stop. Returns how busy the thread of QUIC was, in thousandths of the load's time, if the load
-    /// has flows over QUIC.
+    /// Serves the ends of a load in separate threads, and passes on their samples, until the client sends a
+    /// stop. Returns how busy the QUIC thread was, in thousandths of the load's time, if the load has flows
+    /// over QUIC.
     fn serve_load(
         &mut self,
         ends: &Ends<'_>,
@@ -772,7 +774,7 @@ impl Control<'_> {
                 thread("datagrams").spawn_scoped(scope, move || answerer.run(clock, outbox, stop))
             });
             let answering = answering.transpose().map_err(no_thread);
-            // The server's one thread of QUIC serves the flows of all loads.
+            // The server's single QUIC thread serves the flows of all loads.
             let quic = quic.map(|(server, limits)| {
                 server.begin(*id, &[self.peer.ip()], limits, *clock, Arc::clone(&samples))
             });
@@ -782,7 +784,7 @@ impl Control<'_> {
             let over_quic = quic.map(|load| load.end());
             let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
             let answered = answering?.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
-            // The last samples come with the end of the flows.
+            // The last samples come when the flows end.
             let last = self.pass_on(&samples, &mut held).and_then(|_| {
                 held.chunks(BATCH).try_for_each(|batch| self.say(&Tell::Samples(batch.to_vec())))
             });

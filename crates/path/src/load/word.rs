@@ -7,15 +7,15 @@ use goodqueue_probe::net::random_u64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Smallest number of characters of a key. Anybody who has recorded a connection can try keys offline, so a
-/// short key can be found.
+/// Smallest number of characters of a key. Anyone who has recorded a connection can try keys offline, and so
+/// can find a short key.
 pub const LEAST: usize = 12;
 /// 32 letters and digits that cannot be confused.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 /// Characters of a random word: 128 bits, 5 each.
 const LEN: usize = 26;
 
-/// What a server and its clients share.
+/// The secret that a server and its clients share.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 

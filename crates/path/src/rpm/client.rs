@@ -31,11 +31,11 @@ use super::trust::Trust;
 
 /// How long a connection, a request or a probe may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait, so that a wish to stop is noticed.
+/// Longest wait, so that a request to stop is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-/// Window of a download: what may be on its way.
+/// Window of a download: bytes that may be in flight.
 const WINDOW: u32 = 8 << 20;
-/// What uploads are made of.
+/// The contents of uploads.
 static ZEROS: [u8; 16_384] = [0; 16_384];
 
 /// Why there is no result, or no more of it.
@@ -44,7 +44,7 @@ pub enum Failure {
     /// No connection.
     #[error("{0}")]
     Connect(io::Error),
-    /// The certificate is not one to trust, or there is no TLS with an ordinary certificate.
+    /// The certificate is not trusted, or there is no TLS with an ordinary certificate.
     #[error("{0}")]
     Tls(String),
     /// The server does not speak HTTP/2.
@@ -59,44 +59,44 @@ pub enum Failure {
     /// It answered with this status.
     #[error("status {0}")]
     Status(u16),
-    /// Its document is not one.
+    /// Its document is not valid.
     #[error("{0}")]
     Document(#[from] Invalid),
 }
 
-/// A server: where, by what name, and whose certificate counts.
+/// A server: its address, its name, and whose certificate counts.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Its address.
     pub address: SocketAddr,
-    /// The name in its certificate, as in an address of the web.
+    /// The name in its certificate, as in a URL.
     pub host: String,
     /// Whose certificate counts.
     pub trust: Trust,
 }
 
-/// What happens. Times are nanoseconds from the start of the load.
+/// Events of a run. Times are nanoseconds from the start of the load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A probe is complete.
     Probe {
-        /// Its place among those of its kind.
+        /// Its number among the probes of its kind.
         number: u32,
         /// When it began.
         began: i64,
         /// What it took.
         answer: Answer,
     },
-    /// A probe brought no answer.
+    /// A probe got no answer.
     Lost {
-        /// Its place among those of its kind.
+        /// Its number among the probes of its kind.
         number: u32,
         /// When it began.
         began: i64,
         /// Whether it was a foreign one.
         is_foreign: bool,
     },
-    /// Bytes of the load in a step, received, or for an upload given to the kernel.
+    /// Bytes of the load in a step: received, or, for an upload, given to the kernel.
     Transferred {
         /// The connection.
         connection: u32,
@@ -116,21 +116,21 @@ pub enum Event {
     },
     /// An interval of load has ended.
     Interval(Interval),
-    /// A moment without one.
+    /// The time has advanced, with or without other events.
     Passed {
         /// When.
         t: i64,
     },
 }
 
-/// A run of one direction, and why it ended early, if it did.
+/// A finished run of one direction, and why it ended early, if it did.
 #[derive(Debug)]
 pub struct Ended {
     /// What was measured.
     pub outcome: Outcome,
     /// The protocol of TLS, for its round trips: `TLS 1.3`.
     pub tls: Option<&'static str>,
-    /// The failure of a connection that carried load: the draft has the test end then.
+    /// The failure of a connection that carried load: the draft then ends the test.
     pub failure: Option<Failure>,
 }
 
@@ -166,7 +166,7 @@ pub fn discover(place: &Server, port: u16) -> Result<Document, Failure> {
     runtime()?.block_on(async { timeout(PATIENCE, ask).await.map_err(|_| Failure::Silent)? })
 }
 
-/// A host and its port as they are written in an address.
+/// A host and its port as written in a URL.
 fn authority(host: &str, port: u16) -> String {
     let host = if bare(host).contains(':') { format!("[{}]", bare(host)) } else { host.to_owned() };
     if port == 443 { host } else { format!("{host}:{port}") }
@@ -183,17 +183,17 @@ struct Connection {
     _work: JoinSet<()>,
 }
 
-/// One with what it took.
+/// A connection, with the times that it took.
 struct Opened {
     connection: Connection,
     tcp: Duration,
-    /// For each round trip of the handshake.
+    /// Time for each round trip of the handshake.
     tls: Duration,
     protocol: Option<&'static str>,
 }
 
 impl Connection {
-    /// With a congestion control other than the system's, if `cc` names one.
+    /// Opens a connection, with a congestion control other than the system's if `cc` names one.
     async fn open(
         place: &Server,
         config: &Arc<ClientConfig>,
@@ -238,7 +238,7 @@ impl Connection {
         let (requests, work) = builder.handshake::<_, Bytes>(lean).await.map_err(http)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
-            // Its failures reach those who wait for answers.
+            // Its failures reach the tasks that wait for answers.
             let _ = work.await;
         });
         let connection = Connection { requests, gauge, _work: tasks };
@@ -305,7 +305,7 @@ struct Load {
     requests: SendRequest<Bytes>,
     gauge: Arc<Gauge>,
     bytes: Arc<AtomicU64>,
-    /// Of `bytes`, what the algorithm and the series were told of.
+    /// The part of `bytes` that was reported to the algorithm and the series.
     told: u64,
     in_series: u64,
 }
@@ -323,9 +323,9 @@ pub struct Run {
     pub settings: Settings,
     /// Step of [`Event::Transferred`], more than zero.
     pub step: Span,
-    /// Of random choices.
+    /// Seed of random choices.
     pub seed: u64,
-    /// How long the load lasts, though the algorithm may end before; without it the load ends with the
+    /// How long the load lasts, even if the algorithm ends before; without it the load ends with the
     /// algorithm.
     pub length: Option<Span>,
     /// Congestion control of its connections; without it the system's own.
@@ -333,10 +333,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Measures one direction, and tells `sink` what happens meanwhile. It ends early when `stop` is set.
+    /// Measures one direction, and reports events to `sink` meanwhile. It ends early when `stop` is set.
     ///
     /// # Errors
-    /// Where nothing could be measured at all.
+    /// If nothing could be measured at all.
     pub fn run(&self, stop: &AtomicBool, sink: &mut dyn FnMut(Event)) -> Result<Ended, Failure> {
         let config = self.place.trust.client().map_err(|error| Failure::Tls(error.to_string()))?;
         let runtime = runtime()?;
@@ -346,7 +346,7 @@ impl Run {
     }
 }
 
-/// A run at work.
+/// A run in progress.
 struct Work<'a> {
     run: &'a Run,
     config: Arc<ClientConfig>,
@@ -358,7 +358,7 @@ struct Work<'a> {
     news: (UnboundedSender<News>, UnboundedReceiver<News>),
     /// Probes begun: foreign, own.
     begun: [u32; 2],
-    /// Step of the series that ends next, and intervals told.
+    /// The step of the series that ends next, and the number of intervals reported.
     next_step: i64,
     told: usize,
     tls: Option<&'static str>,
@@ -441,7 +441,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Tells of steps and intervals that have ended.
+    /// Reports steps and intervals that have ended.
     fn tell(&mut self, sink: &mut dyn FnMut(Event)) {
         let t = self.t(self.now());
         let step = signed(self.run.step.0.max(1));
@@ -592,7 +592,7 @@ async fn download(requests: &SendRequest<Bytes>, uri: &Uri, bytes: &AtomicU64) -
     }
 }
 
-/// Sends uploads without an end, one after another if the server ends one.
+/// Sends endless uploads, one after another if the server ends one.
 async fn send(
     requests: &SendRequest<Bytes>,
     uri: &Uri,
@@ -628,7 +628,7 @@ async fn send(
                 if !status.is_success() {
                     return Err(Failure::Status(status.as_u16()));
                 }
-                // A server that takes no more begins anew, but not in a hurry.
+                // If the server takes no more, begin again, but not at once.
                 sleep(LOOK).await;
             }
         }

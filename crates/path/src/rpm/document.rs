@@ -1,4 +1,4 @@
-//! The document that a server of the test offers at a well-known place (section "Well-Known Uniform Resource
+//! The document that a test server offers at a well-known URI (section "Well-Known Uniform Resource
 //! Identifier (URI) For Test Server Discovery").
 
 use http::Uri;
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// Where it is.
 pub const PATH: &str = "/.well-known/nq";
-/// The version that this is.
+/// The version of this document.
 const VERSION: u64 = 1;
-/// Most bytes that a client reads of one.
+/// Most bytes of a document that a client reads.
 pub const MOST_BYTES: usize = 65_536;
 
 /// What to ask a server for.
@@ -20,28 +20,28 @@ pub struct Document {
     pub small: Uri,
     /// Where uploads go.
     pub upload: Uri,
-    /// The host to connect to in place of that of the addresses.
+    /// The host to connect to, instead of the one in the addresses.
     pub endpoint: Option<String>,
 }
 
-/// Why a document is not one.
+/// Why a document is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    /// No JSON of the right shape: a mandatory field is missing, or one is there twice.
+    /// It is not JSON of the right shape: a mandatory field is missing, or a field occurs twice.
     #[error("it is not the JSON that the draft describes: {0}")]
     Json(String),
-    /// Of a version that nobody here knows.
+    /// Its version is unknown.
     #[error("it has version {0}, and this program knows version 1")]
     Version(u64),
-    /// An address is none, or not of HTTPS.
+    /// An address is not valid, or not HTTPS.
     #[error("{0}: not an https address")]
     Address(String),
-    /// The addresses are not of one host.
+    /// The addresses have different hosts.
     #[error("its addresses are not of one host: {0}")]
     Hosts(String),
 }
 
-/// The document as it is written.
+/// The document as written.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     version: u64,
@@ -50,7 +50,7 @@ struct Written {
     test_endpoint: Option<String>,
 }
 
-/// The addresses. Servers of before revision 03 of the draft use the names of the second half, or both.
+/// The addresses. Servers from before revision 03 of the draft use the names of the second half, or both.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Urls {
@@ -66,12 +66,12 @@ struct Urls {
 }
 
 impl Document {
-    /// Reads a document. Unknown fields are ignored; a field that is there twice makes it invalid.
+    /// Reads a document. Unknown fields are ignored; a field that occurs twice makes it invalid.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn parse(bytes: &[u8]) -> Result<Document, Invalid> {
-        // The version first: a later one may have another shape.
+        // Check the version first: a later one may have another shape.
         #[derive(Deserialize)]
         struct Head {
             version: u64,
@@ -104,7 +104,7 @@ impl Document {
         Ok(document)
     }
 
-    /// The document of a server under `authority`: a host, and a port where it is not 443.
+    /// The document of a server under `authority`: a host, and a port if it is not 443.
     #[must_use]
     pub fn write(authority: &str, large: &str, small: &str, upload: &str) -> String {
         let of = |path: &str| Some(format!("https://{authority}{path}"));
@@ -136,7 +136,7 @@ pub(super) fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-/// The port of an address of HTTPS.
+/// The port of an HTTPS address.
 pub(super) fn port(uri: &Uri) -> u16 {
     uri.port_u16().unwrap_or(443)
 }

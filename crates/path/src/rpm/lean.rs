@@ -1,6 +1,6 @@
-//! TLS over TCP that keeps little data on its way to the network: what waits within a host is delay that no
-//! network made. The socket and one frame above it hold what [`waiting`] says (the draft names
-//! `TCP_NOTSENT_LOWAT`).
+//! TLS over TCP that keeps little data waiting on its way to the network: data that waits within a host adds
+//! delay that no network caused. The socket and one frame above it hold as much as [`waiting`] says (the
+//! draft names `TCP_NOTSENT_LOWAT`).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,11 +19,11 @@ use tokio_rustls::TlsStream;
 
 /// Between two looks at the rate.
 const LOOK: Duration = Duration::from_millis(100);
-/// Looks whose fastest counts, so that a pause does not make it timid.
+/// Number of looks whose fastest counts, so that a pause does not lower the limit.
 const LOOKS: usize = 10;
 
-/// A socket that ends what it sends with each write (`MSG_EOR`). Linux would otherwise add later writes to
-/// what waits to be sent, up to 64 kB, without a look at `TCP_NOTSENT_LOWAT`.
+/// A socket that marks each write as the end of a record (`MSG_EOR`). Otherwise Linux would append later
+/// writes to waiting data, up to 64 kB, without checking `TCP_NOTSENT_LOWAT`.
 #[derive(Debug)]
 pub(super) struct Socket(TcpStream);
 
@@ -73,7 +73,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// What a connection tells its users.
+/// What a connection shows its users.
 #[derive(Debug)]
 pub(super) struct Gauge {
     frame: AtomicUsize,
@@ -86,7 +86,7 @@ impl Gauge {
         self.frame.load(Ordering::Relaxed)
     }
 
-    /// What the kernel last said of the connection.
+    /// The kernel's last report about the connection.
     pub(super) fn info(&self) -> Option<TcpSample> {
         *self.info.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +99,7 @@ pub(super) struct Lean {
     gauge: Arc<Gauge>,
     since: Instant,
     written: usize,
-    /// Bytes a second of the last looks.
+    /// Bytes per second at the last looks.
     rates: [f64; LOOKS],
     look: usize,
 }
@@ -107,7 +107,7 @@ pub(super) struct Lean {
 impl Lean {
     pub(super) fn new(tls: impl Into<TlsStream<Socket>>) -> Lean {
         let tls = tls.into();
-        // Where the kernel cannot, more waits.
+        // If the kernel cannot do this, more data waits.
         let (_, most) = waiting(f64::MAX);
         let _ = bound_unsent(tls.get_ref().0, most as u32);
         let gauge = Arc::new(Gauge { frame: AtomicUsize::new(most), info: Mutex::default() });
@@ -118,7 +118,7 @@ impl Lean {
         Arc::clone(&self.gauge)
     }
 
-    /// Whether what was written before has gone to the socket.
+    /// Whether earlier writes have gone to the socket.
     fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.tls.get_ref().1.wants_write() {
             Pin::new(&mut self.tls).poll_flush(cx)

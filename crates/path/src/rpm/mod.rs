@@ -2,7 +2,7 @@
 //! and the document that tells the client what to ask for.
 //!
 //! * [`document`] is `/.well-known/nq`.
-//! * [`server`] serves it, one byte, a large object, and a sink for uploads, to strangers, within bounds.
+//! * [`server`] serves it, one byte, a large object, and a sink for uploads, to anyone, within bounds.
 //! * [`client`] drives `goodqueue_probe::rpm` over sockets.
 //! * [`trust`] decides which certificates are accepted. Both ends speak only HTTP/2. The algorithm and the
 //!   figure have no sockets; they are in `goodqueue_probe`.

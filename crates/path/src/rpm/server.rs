@@ -1,5 +1,5 @@
-//! A server of the test: `/.well-known/nq`, one byte, a large object, and a sink for uploads, over HTTP/2 and
-//! TLS 1.3, for anybody who asks.
+//! A test server: `/.well-known/nq`, one byte, a large object, and a sink for uploads, over HTTP/2 and TLS
+//! 1.3, for anyone who asks.
 //! * One thread, one loop. A single rate limits all load together ([`Bounds::rate`]).
 //! * The number of connections is limited, in total and for each network, and so is the number of transfers.
 //!   A new connection replaces the oldest one that has requested nothing yet; it never replaces one that has.
@@ -37,9 +37,9 @@ pub const HANDSHAKE: Duration = Duration::from_secs(10);
 pub const QUIET: Duration = Duration::from_secs(15);
 /// How long a connection lives.
 pub const LIFE: Duration = Duration::from_secs(120);
-/// Bytes of the large object: the least that the draft asks for ("at least 8GB").
+/// Bytes of the large object: the minimum in the draft ("at least 8GB").
 pub const LARGE: u64 = 8_589_934_592;
-/// Requests on a connection at a time, the transfer among them.
+/// Requests on a connection at a time, including the transfer.
 pub const STREAMS: u32 = 128;
 /// Bytes of an upload that may wait for the rate, on each connection.
 pub const WINDOW: u32 = 524_288;
@@ -47,35 +47,35 @@ pub const WINDOW: u32 = 524_288;
 const HEADER: u32 = 8192;
 /// Requests that a connection may cancel, or have cancelled, before it is closed (CVE-2023-44487).
 const RESETS: usize = 32;
-/// Requests on a connection, one after the other.
+/// Total number of requests on a connection.
 pub const REQUESTS: u32 = 20_000;
 /// Longest burst of the rate of all load.
 const BURST: Duration = Duration::from_millis(20);
-/// Between two looks whether to stop.
+/// Time between two checks for a stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 const SMALL_PATH: &str = "/small";
 const LARGE_PATH: &str = "/large";
 const UPLOAD_PATH: &str = "/upload";
-/// What the large object is made of. In TLS it looks random.
+/// The contents of the large object. In TLS they look random.
 static ZEROS: [u8; 16_384] = [0; 16_384];
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Connections at a time.
     pub connections: usize,
-    /// Of one network.
+    /// The same for one network.
     pub connections_per_prefix: usize,
     /// Transfers at a time: large objects and uploads.
     pub transfers: usize,
-    /// Of one network.
+    /// The same for one network.
     pub transfers_per_prefix: usize,
-    /// New connections a second of one network; twice as many at once after a silence.
+    /// New connections per second from one network; twice as many at once after a pause.
     pub opens: u32,
-    /// What one network is.
+    /// The prefix lengths that define a network.
     pub prefix: PrefixLengths,
-    /// Bytes a second of all load in both directions together.
+    /// Bytes per second of all load, both directions together.
     pub rate: u64,
 }
 
@@ -93,14 +93,14 @@ impl Default for Bounds {
     }
 }
 
-/// What a server has done, and has at the moment.
+/// Counters and current numbers of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Connections accepted.
     pub accepted: u64,
-    /// Closed at once because their network opened too many a second.
+    /// Closed at once because their network opened too many per second.
     pub too_often: u64,
-    /// Closed at once because there were as many as there may be.
+    /// Closed at once because the limit was reached.
     pub full: u64,
     /// Closed because newer ones needed their places.
     pub displaced: u64,
@@ -157,7 +157,7 @@ struct Connection {
     task: AbortHandle,
 }
 
-/// The rate of all load: one byte after another in a line of virtual time.
+/// The rate of all load: a virtual line that sends one byte after another.
 #[derive(Debug)]
 struct Pacer {
     rate: u64,
@@ -165,7 +165,7 @@ struct Pacer {
 }
 
 impl Pacer {
-    /// Waits until `bytes` more may pass. Those who wait are served in turn.
+    /// Waits until `bytes` more may pass. Waiting tasks are served in turn.
     async fn pass(&self, bytes: usize) {
         let takes = Duration::from_secs_f64(bytes as f64 / self.rate.max(1) as f64);
         let due = {
@@ -181,10 +181,10 @@ impl Pacer {
 }
 
 impl RpmServer {
-    /// Binds all `addresses`, and prepares what needs files: it serves within a sandbox then.
+    /// Binds all `addresses`, and prepares everything that needs files, since it serves within a sandbox.
     ///
     /// # Errors
-    /// The address that cannot be had, and the kernel's error.
+    /// The address that is not available, and the kernel's error.
     pub fn bind(
         addresses: &[SocketAddr],
         identity: Identity,
@@ -216,7 +216,7 @@ impl RpmServer {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Selects the congestion control of connections to come.
+    /// Selects the congestion control of future connections.
     ///
     /// # Errors
     /// Those of [`set_congestion_control`].
@@ -224,15 +224,15 @@ impl RpmServer {
         self.listeners.iter().try_for_each(|listener| set_congestion_control(listener.as_fd(), name))
     }
 
-    /// The document that it gives to those who name it `authority`: `HOST:PORT`.
+    /// The document for clients that address it as `authority`: `HOST:PORT`.
     ///
     /// # Errors
-    /// [`Invalid`] where that is no authority of a URL.
+    /// [`Invalid`] if that is not an authority of a URL.
     pub fn document(authority: &str) -> Result<Document, Invalid> {
         Document::parse(Document::write(authority, LARGE_PATH, SMALL_PATH, UPLOAD_PATH).as_bytes())
     }
 
-    /// What it has done, and has at the moment.
+    /// Its counters and current numbers.
     #[must_use]
     pub fn stats(&self) -> Stats {
         *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner)
@@ -241,7 +241,7 @@ impl RpmServer {
     /// Serves until `stop` is set, which it notices within 0.1 s.
     ///
     /// # Errors
-    /// The kernel's, where it cannot wait for connections.
+    /// The kernel's, if it cannot wait for connections.
     pub fn serve(&self, stop: &AtomicBool) -> io::Result<()> {
         self.runtime.block_on(async {
             let mut accepting = JoinSet::new();
@@ -266,7 +266,7 @@ async fn accept(shared: Arc<Shared>, listener: tokio::net::TcpListener, paces: A
     let began = Instant::now();
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
-            // No more files, or a connection that is gone: those who wait go first.
+            // No more files, or a connection that is gone: close the oldest idle connection first.
             if !shared.lock_connections().displace(|_| true) {
                 sleep(Duration::from_millis(10)).await;
             }
@@ -284,7 +284,7 @@ async fn accept(shared: Arc<Shared>, listener: tokio::net::TcpListener, paces: A
 }
 
 impl Connections {
-    /// The oldest connection of those that has asked for nothing makes room, if there is one.
+    /// Closes the oldest of these connections that has requested nothing, if there is one.
     fn displace(&mut self, of: impl Fn(&Connection) -> bool) -> bool {
         let Some(at) = self.open.iter().position(|connection| !connection.has_asked && of(connection)) else {
             return false;
@@ -319,7 +319,7 @@ impl Shared {
         }
         let number = connections.next;
         connections.next += 1;
-        // It is the task's from the start, so that it is given back even if the task never runs.
+        // The task owns it from the start, so that it is returned even if the task never runs.
         let permit = Permit { shared: Arc::clone(self), number };
         let task = tokio::spawn(async move {
             if connection(&permit, stream, prefix).await.is_none() {
@@ -331,7 +331,7 @@ impl Shared {
         self.count(|stats| stats.connections += 1);
     }
 
-    /// Begins a transfer of a network, unless it or all have enough.
+    /// Begins a transfer of a network, unless the network or the server has reached its limit.
     fn transfer(self: &Arc<Self>, prefix: Prefix) -> Option<Transfer> {
         let mut transfers = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = transfers.values().sum();
@@ -348,7 +348,7 @@ impl Shared {
     }
 }
 
-/// A connection's permit; given back with its value.
+/// A connection's permit; dropping it returns it.
 struct Permit {
     shared: Arc<Shared>,
     number: u64,
@@ -456,7 +456,7 @@ async fn connection(permit: &Permit, stream: TcpStream, prefix: Prefix) -> Optio
     has_asked.then_some(())
 }
 
-/// Answers a request, at once or in a task of its own.
+/// Answers a request, at once or in a separate task.
 fn answer(
     shared: &Arc<Shared>,
     prefix: Prefix,
@@ -554,7 +554,7 @@ impl Drop for Busy {
     }
 }
 
-/// Sends the large object until all of it is sent, or nobody wants more.
+/// Sends the large object until all of it is sent, or the client wants no more.
 async fn send(transfer: &Transfer, mut stream: SendStream<Bytes>, gauge: &Gauge) {
     let shared = &transfer.shared;
     let mut left = LARGE;
@@ -577,7 +577,7 @@ async fn send(transfer: &Transfer, mut stream: SendStream<Bytes>, gauge: &Gauge)
     }
 }
 
-/// Reads an upload to its end; `None` if it has none.
+/// Reads an upload to its end; `None` if it breaks off.
 async fn receive(transfer: &Transfer, mut body: RecvStream) -> Option<()> {
     let shared = &transfer.shared;
     while let Some(data) = body.data().await {

@@ -13,10 +13,10 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 
-/// What is spoken inside (RFC 9113, section 3.2).
+/// The protocol inside TLS (RFC 9113, section 3.2).
 const ALPN: &[u8] = b"h2";
 
-/// The SHA-256 of a certificate, as `openssl x509 -fingerprint -sha256` has it.
+/// The SHA-256 of a certificate, as `openssl x509 -fingerprint -sha256` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
@@ -25,7 +25,7 @@ impl Fingerprint {
         Fingerprint(Sha256::digest(certificate.as_ref()).into())
     }
 
-    /// Reads 64 hexadecimal digits; colons between them do no harm.
+    /// Reads 64 hexadecimal digits; colons between them are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Option<Fingerprint> {
         let digits: Vec<u8> = text.bytes().filter(|&byte| byte != b':').collect();
@@ -48,14 +48,14 @@ impl std::fmt::Display for Fingerprint {
     }
 }
 
-/// Whose certificate a client takes.
+/// Whose certificate a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// One that an authority of the web vouches for, by name.
+    /// One that a web certificate authority vouches for, by name.
     Web,
-    /// This one alone.
+    /// Only this one.
     Pinned(Fingerprint),
-    /// Anybody's.
+    /// Anyone's.
     Anybody,
 }
 
@@ -67,7 +67,7 @@ impl Trust {
     /// The client's side of TLS. Sessions are not resumed: a foreign probe is a visit to a new server.
     ///
     /// # Errors
-    /// Those of the library, where it lacks what every build of it has.
+    /// Those of the library, if it lacks something that every build of it has.
     pub fn client(self) -> Result<Arc<ClientConfig>, Error> {
         let builder = ClientConfig::builder_with_provider(provider());
         let builder = builder.with_protocol_versions(&[&version::TLS13, &version::TLS12])?;
@@ -87,7 +87,7 @@ impl Trust {
     }
 }
 
-/// Takes one certificate, or any. The server proves in both cases that the key is its own.
+/// Accepts one certificate, or any. In both cases the server proves that the key is its own.
 #[derive(Debug)]
 struct ByFingerprint {
     trust: Trust,
@@ -142,10 +142,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new self-signed one, for connections with this version of TLS.
+    /// A new self-signed identity, for connections with this version of TLS.
     ///
     /// # Errors
-    /// Why none could be made, in words.
+    /// Why none could be made, as text.
     pub fn ephemeral(tls: Tls) -> Result<Identity, String> {
         let made = rcgen::generate_simple_self_signed(vec!["goodqueue".to_owned()]);
         let made = made.map_err(|error| error.to_string())?;
@@ -153,10 +153,11 @@ impl Identity {
         Identity::of(vec![made.cert.der().clone()], key.into(), tls)
     }
 
-    /// One from the contents of two PEM files: the chain, the server's own certificate first, and its key.
+    /// An identity from the contents of two PEM files: the chain, with the server's own certificate first,
+    /// and its key.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// What is wrong with them, as text.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Identity, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| format!("the certificate: {error}"))?;
@@ -182,12 +183,12 @@ impl Identity {
         let builder = builder.with_protocol_versions(&[version]).map_err(text)?.with_no_client_auth();
         let mut config = builder.with_single_cert(chain, key).map_err(text)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        // Every connection shakes hands anew: no tickets, and nothing to remember.
+        // Every connection does a full handshake: no tickets, and nothing to remember.
         config.send_tls13_tickets = 0;
         Ok(Identity { config: Arc::new(config), fingerprint })
     }
 
-    /// What a client may pin.
+    /// The fingerprint that a client may pin.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint

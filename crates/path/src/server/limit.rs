@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix(u128);
 
-/// How long a network's address is.
+/// The length of a network's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixLengths {
     /// IPv4: 0 to 32.
@@ -32,7 +32,7 @@ impl PrefixLengths {
     }
 }
 
-/// One answer for each `gap`, `burst` at once after a pause: the generic cell rate algorithm (ITU-T I.371),
+/// One answer per `gap`, and `burst` at once after a pause: the generic cell rate algorithm (ITU-T I.371),
 /// with one number for each rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
@@ -60,7 +60,7 @@ impl Pace {
 pub(crate) const PACES: usize = 1 << 16;
 /// Number of entries for credits: 256 kB.
 pub(crate) const CREDITS: usize = 1 << 14;
-/// How long a credit lasts: as long as irtt's client tries.
+/// How long a credit lasts: as long as irtt's client keeps trying.
 const CREDIT_LIFE: i64 = 16_000_000_000;
 
 /// A rate for each network.
@@ -87,13 +87,13 @@ fn place(hash: u64, places: usize) -> usize {
     hash as usize % places
 }
 
-/// Bytes that an address sent and has not got back.
+/// Bytes that an address sent and has not received back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Credit {
-    /// Whose it is: a hash of the address.
+    /// Its owner: a hash of the address.
     tag: u64,
     bytes: u16,
-    /// When it came last, in units of 2^24 ns.
+    /// When the last bytes came, in units of 2^24 ns.
     at: u32,
 }
 
@@ -128,7 +128,7 @@ impl Credits {
         cell.bytes = cell.bytes.saturating_add(u16::try_from(bytes).unwrap_or(u16::MAX));
     }
 
-    /// Subtracts this many bytes, if there are as many.
+    /// Subtracts this many bytes, if there are enough.
     pub(crate) fn spend(&mut self, from: SocketAddr, bytes: usize, now: i64) -> bool {
         let cell = self.cell(from, now);
         let rest = u16::try_from(bytes).ok().and_then(|bytes| cell.bytes.checked_sub(bytes));

@@ -66,9 +66,9 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It does not raise its priority. The
-    /// kernel records when a probe arrives, so a late answer does not count in a round trip, and a flood must
-    /// not take the processor from others.
+    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It does not raise its priority: the
+    /// kernel records when a probe arrives, so a late answer does not count in a round trip; and a flood must
+    /// not take the processor from other programs.
     ///
     /// # Errors
     /// The kernel's error if it cannot wait for datagrams.
@@ -111,7 +111,7 @@ fn answer(
     events: &mut dyn FnMut(Event),
 ) {
     for _ in 0..TURN {
-        // An error is "nothing more", or that of an earlier answer.
+        // An error means "nothing more", or belongs to an earlier answer.
         let Ok(arrival) = socket.receive(buf) else { return };
         if arrival.truncated {
             continue;
@@ -125,7 +125,7 @@ fn answer(
         let mut random = || random_u64().ok();
         let answer = server.handle(arrival.from, arrived, now, (buf, arrival.len), &mut random, events);
         if let Some(answer) = answer {
-            // An answer that cannot be sent is a probe lost on its way down.
+            // If an answer cannot be sent, the probe counts as lost on its way down.
             let _ = socket.answer(&arrival, &buf[..answer.len], answer.tos);
         }
     }

@@ -1,12 +1,12 @@
-//! The server: it answers probes and does nothing else. It has no sockets and clocks; [`listen`] adds them.
+//! The server: it answers probes and does nothing else. It has no sockets and no clocks; [`listen`] adds
+//! them.
 //!
-//! * Requests to open are answered at a limited rate for each network, and with no more bytes than the
-//!   address and port sent. Our client pads its request, so it is answered at once. irtt's client sends 8
-//!   bytes less than the answer has, so it gets its answer when it asks again, after a second.
+//! * It answers requests to open at a limited rate for each network, and with no more bytes than the address
+//!   and port sent. Our client pads its request, so it gets its answer at once. irtt's client sends 8 bytes
+//!   less than the answer has, so it gets its answer when it asks again, after a second.
 //! * The answer carries a random token. The first probe that brings it back from the same address and port
 //!   shows that the address receives. Only then is there a session.
-//! * A reply is never longer than its request, and a session's replies are never more frequent than what was
-//!   agreed.
+//! * A reply is never longer than its request, and a session's replies are never more frequent than agreed.
 //! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood from unknown addresses
 //!   displaces only other unknown addresses, never sessions.
 
@@ -30,20 +30,20 @@ use crate::key::Key;
 use crate::open::{self, OpenReply, OpenRequest};
 use crate::params::{self, Params, Refusal};
 
-/// Largest number of half-open connections, which have not shown yet that they receive; a new one replaces
+/// Largest number of half-open connections, which have not yet shown that they receive; a new one replaces
 /// the oldest.
 const HALF_OPEN: usize = 4096;
 /// How long a connection may be half-open: as long as irtt's client waits for an answer to its first request.
 const HALF_OPEN_LIFE: i64 = 15_000_000_000;
 /// How much longer than agreed a session may last, for late packets.
 const GRACE: i64 = 5_000_000_000;
-/// A session's replies may catch up with this much time: probes that waited in a queue arrive together.
+/// A session's replies may catch up by this much time: probes that waited in a queue arrive together.
 const CATCH_UP: i64 = 2_000_000_000;
 /// At least this many probes may arrive together, as those of a Poisson process sometimes do. irtt's server
 /// allows 5.
 const LEAST_BURST: i64 = 20;
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Sessions at a time, at least 1.
@@ -55,7 +55,7 @@ pub struct Limits {
     /// Answers per second to requests to open from one network, at least 1; twice as many at once after a
     /// pause.
     pub opens_per_second: u32,
-    /// Longest session; zero is no limit.
+    /// Longest session; zero means no limit.
     pub max_length: Span,
     /// Shortest interval between probes.
     pub min_interval: Span,
@@ -91,7 +91,7 @@ struct Session {
     tos: u8,
     /// Whether replies are filled with random bytes.
     random: bool,
-    /// Whether it has shown that it receives.
+    /// Whether the client has shown that it receives.
     is_open: bool,
     number: u64,
     answered: u64,
@@ -117,13 +117,13 @@ pub struct ServerStats {
     pub sessions: u64,
     /// Probes answered.
     pub answered: u64,
-    /// Requests to open that were answered, refusals among them.
+    /// Requests to open that were answered, including refusals.
     pub opens: u64,
     /// Datagrams that are not of the protocol, or not for a server.
     pub malformed: u64,
     /// Datagrams without the right HMAC.
     pub wrong_key: u64,
-    /// Probes with a token that is no session's, or from another address than its session's.
+    /// Probes with a token of no session, or from an address other than the session's.
     pub wrong_token: u64,
     /// Requests to open that were not answered because the network exceeded its rate.
     pub too_often: u64,
@@ -172,22 +172,22 @@ pub enum Event {
     Opened {
         /// Its number, from 1.
         number: u64,
-        /// Of whom.
+        /// The client's address.
         from: SocketAddr,
         /// Its interval and the length that was agreed.
         interval: Span,
-        /// Until when the client means to send.
+        /// How long the client means to send.
         length: Span,
     },
     /// One is over.
     Ended {
         /// Its number.
         number: u64,
-        /// Of whom.
+        /// The client's address.
         from: SocketAddr,
         /// Why.
         why: Ending,
-        /// Probes that came, duplicates included.
+        /// Probes that came, including duplicates.
         received: u32,
         /// Probes that were answered.
         answered: u64,
@@ -196,32 +196,32 @@ pub enum Event {
     },
     /// A connection was refused.
     Refused {
-        /// To whom.
+        /// The client's address.
         from: SocketAddr,
         /// Why.
         why: Refusal,
     },
 }
 
-/// How a datagram came.
+/// A datagram's arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// When.
     pub at: Stamp,
     /// Its IP header.
     pub ip: IpFields,
-    /// The TTL or hop limit that an answer is sent with; 0 where it is not known.
+    /// The TTL or hop limit with which an answer is sent; 0 if it is not known.
     pub answer_ttl: u8,
 }
 
 impl From<Stamp> for Arrived {
-    /// Of its IP header nothing is known.
+    /// An arrival with an unknown IP header.
     fn from(at: Stamp) -> Arrived {
         Arrived { at, ..Arrived::default() }
     }
 }
 
-/// An answer, in the buffer in which the request was.
+/// An answer, in the buffer that held the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Its bytes.
@@ -230,10 +230,10 @@ pub struct Answer {
     pub tos: u8,
 }
 
-/// One row of a table of bytes.
+/// One row of the table of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What.
+    /// The name of the table.
     pub what: &'static str,
     /// The number of entries.
     pub places: usize,
@@ -247,7 +247,7 @@ pub struct Server {
     limits: Limits,
     key: Option<Key>,
     connections: HashMap<u64, Session>,
-    /// Tokens of half-open connections, oldest first; of those that are sessions by now, too.
+    /// Tokens of half-open connections, oldest first, including those that have since become sessions.
     half_open: VecDeque<u64>,
     open: usize,
     prefixes: HashMap<Prefix, u32>,
@@ -262,7 +262,7 @@ fn ns(span: Span) -> i64 {
 }
 
 impl Server {
-    /// A server without sessions. `seed` is of the random bytes that it fills replies with.
+    /// A server without sessions. `seed` is for the random bytes with which it fills replies.
     #[must_use]
     pub fn new(limits: Limits, key: Option<Key>, seed: u64) -> Server {
         let limits = Limits { sessions: limits.sessions.max(1), ..limits };
@@ -270,7 +270,7 @@ impl Server {
         Server {
             limits,
             key,
-            // Filled by half at most, so that places of what is gone are found again and it never grows.
+            // It is at most half full, so that freed places are found again and it never grows.
             connections: HashMap::with_capacity(2 * (limits.sessions + HALF_OPEN)),
             half_open: VecDeque::with_capacity(HALF_OPEN),
             open: 0,
@@ -298,8 +298,8 @@ impl Server {
     #[must_use]
     pub fn memory(&self) -> [Memory; 5] {
         let [rate, credit] = limit::BYTES;
-        // A hash table has a power of two of places, fills seven eighths of them, and has a byte of control
-        // for each. What was removed takes from its capacity for a while.
+        // The number of places in a hash table is a power of two. It fills seven eighths of them, and has a
+        // control byte for each. Removed entries reduce its capacity for a while.
         let places = usize::next_power_of_two;
         let connection = size_of::<(u64, Session)>() + 1;
         let prefix = size_of::<(Prefix, u32)>() + 1;
@@ -316,8 +316,8 @@ impl Server {
         ]
     }
 
-    /// Takes the datagram in the first `len` bytes of `buf`; it is now `now`. The answer, if there is one, is
-    /// to be sent to `from`. `random` gives 64 bits that nobody can guess.
+    /// Takes the datagram in the first `len` bytes of `buf`; the time is `now`. The answer, if there is one,
+    /// must be sent to `from`. `random` returns 64 bits that cannot be guessed.
     pub fn handle(
         &mut self,
         from: SocketAddr,
@@ -437,7 +437,7 @@ impl Server {
         params
     }
 
-    /// Remembers a connection that has not shown yet that it receives.
+    /// Remembers a connection that has not yet shown that it receives.
     fn half_open(&mut self, token: u64, from: SocketAddr, now: i64, params: &Params, layout: Layout) {
         if self.half_open.len() >= HALF_OPEN
             && let Some(oldest) = self.half_open.pop_front()
@@ -508,7 +508,7 @@ impl Server {
         }
         let is_overdue = now.mono.saturating_sub(session.since) > session.length.saturating_add(GRACE);
         let len = len.min(usize::from(session.size));
-        // Never with what the client sent.
+        // Never fill it with what the client sent.
         let fill = if session.random { &mut self.noise } else { &mut Fill::None };
         fill.write(&mut buf[session.layout.header_len()..len]);
         let reply = Packet {
@@ -536,7 +536,7 @@ impl Server {
         Some(Answer { len, tos })
     }
 
-    /// The address receives: the connection becomes a session, unless there are too many by now.
+    /// The address receives: the connection becomes a session, unless there are now too many.
     fn begin(&mut self, session: &mut Session, now: i64, events: &mut dyn FnMut(Event)) -> bool {
         let prefix = self.limits.prefix.of(session.from.ip());
         let of_prefix = self.prefixes.get(&prefix).copied().unwrap_or(0);

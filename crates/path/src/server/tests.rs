@@ -21,7 +21,7 @@ fn asked(interval: i64, length: i64) -> Params {
     Params { version, duration, interval, length, received: 3, stamps: 3, clocks: 3, ..Params::default() }
 }
 
-/// A server, its source of tokens, and what it told.
+/// A server, its source of tokens, and the events that it reported.
 struct Desk {
     server: Server,
     rng: Rng,
@@ -159,7 +159,7 @@ fn a_half_open_connection_outlives_a_flood_that_is_shorter_than_its_table() {
     assert!(desk.probe(client, 0, token, 0).is_some());
 }
 
-/// All requests come from one network: it is answered at the rate that was set, and no more.
+/// All requests come from one network: it gets answers at the set rate, and no more.
 #[test]
 fn a_network_is_answered_at_its_rate() {
     let mut desk = Desk::new(Limits { opens_per_second: 3, ..Limits::default() }, None);
@@ -187,7 +187,7 @@ fn forged_tokens_get_no_answer() {
     assert_eq!(desk.server.stats().answered, 1);
 }
 
-/// Captured probes and requests, sent again 10 000 times in a second.
+/// Captured probes and requests, replayed 10 000 times in a second.
 #[test]
 fn replays_get_what_the_session_would_get_and_nothing_when_it_is_over() {
     let mut desk = Desk::new(Limits::default(), None);
@@ -321,7 +321,7 @@ fn memory_is_what_the_page_says() {
 }
 
 proptest! {
-    /// Whatever comes, no answer is longer than what that address sent until then.
+    /// Whatever arrives, no answer is longer than what that address has sent until then.
     #[test]
     fn no_bytes_are_amplified(
         datagrams in proptest::collection::vec(

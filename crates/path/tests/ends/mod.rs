@@ -1,8 +1,8 @@
-//! How a server in a test ends.
+//! Ends a server in a test.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the server when it is dropped, also because an assertion failed: a test fails, it does not hang.
+/// Ends the server when dropped, even after a failed assertion: the test then fails and does not hang.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -1,6 +1,6 @@
 //! Our server and client with irtt's, both ways, over loopback and over a relay that delays, loses and
-//! reorders. Debian's program is `irtt`; others, built from their source by `./check`, are named by
-//! GOODQUEUE_IRTT, with `:` between them.
+//! reorders. Debian's program is `irtt`; GOODQUEUE_IRTT names others, which `./check` builds from source,
+//! separated by `:`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ use serde_json::Value;
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-/// irtt's programs; without one the test is skipped, loudly.
+/// irtt's programs; without one the test is skipped, with a message.
 fn irtts(test: &str) -> Vec<String> {
     let named = std::env::var("GOODQUEUE_IRTT").unwrap_or_default();
     let named = named.split(':').filter(|name| !name.is_empty());
@@ -38,21 +38,21 @@ fn irtts(test: &str) -> Vec<String> {
     let found: Vec<String> = programs.filter(runs).collect();
     if found.is_empty() {
         assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test}: irtt is not installed");
-        // Past the test runner's capture, so that it is seen and counted.
+        // Bypass the test runner's capture, so that it is seen and counted.
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: irtt is not installed");
     }
     found
 }
 
-/// What `program` says of its version.
+/// The version that `program` prints.
 fn version(program: &str) -> String {
     let output = Command::new(program).arg("version").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().find_map(|line| line.strip_prefix("irtt version: ")).unwrap_or_default().to_owned()
 }
 
-/// Which versions the tests of this file have met.
+/// The versions with which the tests of this file ran.
 #[test]
 fn irtt_is_here_in_all_its_versions() {
     let test = "irtt_is_here_in_all_its_versions";
@@ -67,7 +67,7 @@ fn irtt_is_here_in_all_its_versions() {
     }
 }
 
-/// Serves while `work` is done with the port.
+/// Serves while `work` runs with the port.
 fn with_server<T>(key: Option<&str>, work: impl FnOnce(u16) -> T) -> T {
     let listener = Listener::bind(&[V4, V6], 0).unwrap();
     let port = listener.addresses()[0].port();
@@ -80,7 +80,7 @@ fn with_server<T>(key: Option<&str>, work: impl FnOnce(u16) -> T) -> T {
     })
 }
 
-/// Stops a server at its end, that of a test which fails too.
+/// Stops a server when dropped, even if the test fails.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -89,7 +89,7 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// irtt's server, gone with its value.
+/// irtt's server, which ends when dropped.
 struct Irtt {
     child: Child,
     port: u16,
@@ -114,8 +114,8 @@ impl Drop for Irtt {
     }
 }
 
-/// What irtt's client makes of it, as its JSON. At its end it waits for late answers. By itself it waits for
-/// three of its longest round trips, and on loopback a busy machine pauses for longer.
+/// The JSON of irtt's client. At the end the client waits for late answers. By default it waits for three of
+/// its longest round trips, and on loopback a busy machine pauses for longer.
 fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     let mut command = Command::new(program);
     command
@@ -128,8 +128,8 @@ fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{command:?} printed no JSON: {error}"))
 }
 
-/// Whether all probes that irtt's client sent were answered. It leaves many out where the machine is busy, as
-/// it is while other tests run.
+/// Whether all probes that irtt's client sent were answered. It leaves many out if the machine is busy, as it
+/// is while other tests run.
 fn all_answered(json: &Value) {
     let [sent, received] =
         ["packets_sent", "packets_received"].map(|key| json["stats"][key].as_u64().unwrap());
@@ -164,11 +164,11 @@ fn plan(server: SocketAddr, params: Params, key: Option<&str>) -> Plan {
     }
 }
 
-/// What our client makes of it.
+/// The results of our client.
 fn our_client(plan: &Plan) -> (Trips, Summary, Value) {
     let stop = AtomicBool::new(false);
     let mut opened = Err(OpenFailure::Silent);
-    // A server that was started just now may not listen yet.
+    // A server that has just started may not listen yet.
     for _ in 0..20 {
         opened = Session::open(plan.clone(), &stop);
         if !matches!(opened, Err(OpenFailure::Unreachable)) {
@@ -286,7 +286,8 @@ fn percentile(mut all: Vec<i64>, percent: usize) -> i64 {
     all[(all.len() * percent).div_ceil(100).saturating_sub(1)]
 }
 
-/// Both clients at once; the figure that is more than 5 % and 20 us away from irtt's, if one is.
+/// Runs both clients at once; returns the figure that differs from irtt's by more than 5 % and 20 us, if
+/// there is one.
 fn compare_figures(irtt: &str, at: SocketAddr, path: Option<fn(bool, u32) -> What>) -> Result<(), String> {
     let relays = path.map(|path| [Relay::start(at, path), Relay::start(at, path)]);
     let to = |which: usize| relays.as_ref().map_or(at, |relays| relays[which].address());
@@ -298,13 +299,13 @@ fn compare_figures(irtt: &str, at: SocketAddr, path: Option<fn(bool, u32) -> Wha
     });
     let figures = trips.figures();
     let counts = figures.counts;
-    // A busy machine leaves probes out; those that it sent have their fates.
+    // A busy machine leaves probes out; those that it sent have a fate.
     assert!(counts.sent > 150, "{counts:?}");
     let trips_of = json["round_trips"].as_array().unwrap();
     if trips_of.len() as u64 == counts.sent {
         let lost = |what: &str| trips_of.iter().filter(|trip| trip["lost"] == what).count() as u64;
         let theirs = (lost("true_up"), lost("true_down"));
-        // At the end neither knows the way: nothing comes behind.
+        // At the end neither knows the direction: no later packet shows it.
         let ours = (counts.lost_up, counts.lost_down);
         if ours != theirs {
             return Err(format!("lost {ours:?} up and down, and irtt says {theirs:?}"));
@@ -331,7 +332,7 @@ fn compare_figures(irtt: &str, at: SocketAddr, path: Option<fn(bool, u32) -> Wha
             // Without a relay all of the delay is that of the two programs. irtt takes its times itself, and
             // so counts its own; ours are the kernel's, and may be less but never more.
             let difference = if path.is_some() { (ours - theirs).abs() } else { ours - theirs };
-            // There the tail is what the scheduler does to each program, and says nothing of a path.
+            // There the scheduler determines the tail of each program, so it says nothing about a path.
             if path.is_none() && what != "median" {
                 continue;
             }
@@ -353,8 +354,7 @@ fn rough(up: bool, seq: u32) -> What {
     }
 }
 
-/// irtt's own server reports probes as lost that came late; ours does not, to irtt's client and to ours
-/// alike.
+/// irtt's own server reports late probes as lost; ours does not, neither to irtt's client nor to ours.
 #[test]
 fn losses_have_a_direction_although_probes_are_reordered() {
     for irtt in irtts("losses_have_a_direction_although_probes_are_reordered") {
@@ -367,7 +367,7 @@ fn losses_have_a_direction_although_probes_are_reordered() {
                 let (trips, ..) = our_client(&plan(relays[1].address(), asked(200, 10), None));
                 (irtt.join().unwrap(), trips.counts())
             });
-            // A busy machine sends fewer. Those at the end have none behind them that tells.
+            // A busy machine sends fewer. For probes at the end, no later one shows the direction.
             let trips = json["round_trips"].as_array().unwrap();
             assert!(trips.len() > 150, "{}", trips.len());
             let known = 0..trips.len() - 10;
@@ -414,7 +414,7 @@ fn our_file_has_the_keys_of_irtts() {
             let at = SocketAddr::new(V4, port);
             let mut theirs = irtt_client(&irtt, at, &["-i", "10ms", "-d", "95ms"]);
             let (.., ours) = our_client(&plan(at, asked(10, 10), None));
-            // Statistics of irtt's own calls and timers: of those we have no values, and so no median.
+            // Statistics of irtt's own calls and timers: we have no values of these, and so no median.
             theirs["stats"]["send_call"].as_object_mut().unwrap().remove("median");
             theirs["system_info"].as_object_mut().unwrap().remove("go_version");
             compare("", &theirs, &ours);
@@ -426,7 +426,7 @@ fn our_file_has_the_keys_of_irtts() {
 #[test]
 fn flents_reader_takes_our_file() {
     let test = "flents_reader_takes_our_file";
-    // Debian's flent is not among Python's own modules.
+    // Debian's flent is outside Python's own module path.
     let script = "
 import sys
 sys.path.append('/usr/share/flent')
@@ -521,13 +521,13 @@ fn a_thousand_probes_a_second_are_answered() {
         let (counts, misses) = (trips.counts(), summary.prober.timer_misses);
         assert_eq!(counts.sent + misses, 2000);
         assert_eq!(counts.sent, counts.received);
-        // What a busy machine leaves out is counted; the rest was sent within half an interval.
+        // Probes that a busy machine leaves out are counted; the rest were sent within half an interval.
         assert!(summary.prober.lateness.max_ns <= 500_000, "{:?}", summary.prober.lateness);
     });
 }
 
-/// Every tenth probe is doubled on the way up, every thirteenth reply on the way down; every seventh probe is
-/// overtaken on the way up, every eleventh reply on the way down.
+/// Every tenth probe is duplicated on the way up, every thirteenth reply on the way down; every seventh probe
+/// is overtaken on the way up, every eleventh reply on the way down.
 fn doubled(up: bool, seq: u32) -> What {
     match up {
         true if seq % 10 == 4 => What::Twice,
@@ -543,7 +543,7 @@ fn duplicates_and_reordering_are_told_by_direction() {
     with_server(None, |port| {
         let relay = Relay::start(SocketAddr::new(V4, port), doubled);
         let (trips, ..) = our_client(&plan(relay.address(), asked(200, 10), None));
-        // A probe that is doubled on the way up has two replies, each of which may be doubled.
+        // A probe that is duplicated on the way up has two replies, each of which may be duplicated.
         for (seq, trip) in (0_u32..).zip(trips.kept()) {
             let [twice_up, twice_down] = [seq % 10 == 4, seq % 13 == 6];
             let expected = (u32::from(twice_up), u32::from(twice_down) * (1 + u32::from(twice_up)));
@@ -565,15 +565,15 @@ fn duplicates_and_reordering_are_told_by_direction() {
     });
 }
 
-/// `./check` runs nothing beside what measures time.
+/// `./check` runs nothing else while these tests measure time.
 mod real_time {
     mod alone {
         use super::super::*;
 
-        /// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so
-        /// that percentiles differ and every packet has another delay than the one before it; one that
-        /// loses, too; and none at all. A busy machine delays one of the two programs now and then; so
-        /// there are five tries.
+        /// Both clients through the same kind of path at the same time, over a relay: one whose delay rises
+        /// and falls, so that percentiles differ and every packet has a different delay from the one before;
+        /// one that also loses packets; and none at all. A busy machine sometimes delays one of the two
+        /// programs, so there are five tries.
         #[test]
         fn figures_of_both_agree() {
             for irtt in irtts("figures_of_both_agree") {

@@ -1,4 +1,4 @@
-//! Loads over loopback: a client that has the secret, and all those that do not.
+//! Loads over loopback: a client that has the secret, and clients that do not.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Runs `body` beside a server, and returns the server's events.
+/// Runs `body` while a server runs, and returns the server's events.
 fn with_server(bounds: Bounds, secret: &Secret, body: impl FnOnce(SocketAddr)) -> Vec<Event> {
     let at = free_port();
     let server = LoadServer::bind(&[at], secret.clone(), false, bounds).unwrap();
@@ -47,7 +47,7 @@ fn test(name: &str) -> Test {
     resolve(name, &Params { length, step, idle, ..Params::default() }).unwrap()
 }
 
-/// One load: what the client had, what the server said at its end, and all samples.
+/// One load: the client's summary, the server's message at the end, and all samples.
 fn run(at: SocketAddr, control: &mut Control, test: &Test) -> (LoadSummary, Ended, Vec<Sample>) {
     let start = ClockWatch::new().now().mono + 50_000_000;
     let session = control.start(Start::of(test.flows.len() as u32, start, test.load)).unwrap();
@@ -73,7 +73,7 @@ fn run(at: SocketAddr, control: &mut Control, test: &Test) -> (LoadSummary, Ende
     (near, ended, far)
 }
 
-/// One load that ends as planned, and all samples of it.
+/// One load that ends as planned; returns all its samples.
 fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
     let (near, ended, samples) = run(at, control, test);
     assert!(near.flows.iter().all(|flow| flow.error.is_none()), "{near:?}");
@@ -127,7 +127,7 @@ fn loopback_a_client_without_the_key_gets_nothing() {
             stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             stream.write_all(bytes).unwrap();
             let mut answer = Vec::new();
-            // A reset is as good as an end.
+            // A reset is equivalent to an end.
             let _ = stream.read_to_end(&mut answer);
             assert!(answer.len() < 64, "an alert of TLS at most: {answer:?}");
         }
@@ -204,7 +204,8 @@ fn loopback_a_load_beyond_the_server_s_rate_is_ended() {
             let (_, ended, samples) = run(at, &mut control, &test(name));
             let error = ended.error.expect("the load was ended");
             assert!(error.contains("10mbit") && error.contains("--load-rate"), "{error}");
-            // What the rate allows in the 0.3 s of the load and the second ahead, and a turn of each flow.
+            // The bytes that the rate allows in the 0.3 s of the load and the second ahead, plus a turn of
+            // each flow.
             let most = 1_250_000 * 13 / 10 + 2 * (128 << 10);
             let received =
                 |sample: &Sample| if let Sample::Received { bytes, .. } = sample { *bytes } else { 0 };
@@ -218,7 +219,8 @@ fn loopback_a_load_beyond_the_server_s_rate_is_ended() {
 fn loopback_a_flood_of_silent_connections_stops_nobody() {
     let secret = secret();
     with_server(Bounds::default(), &secret, |at| {
-        // More than the table has places: some say nothing, some begin TLS and stop in it.
+        // More connections than the table has places: some send nothing, some begin the preface of a flow and
+        // stop in it.
         let silent: Vec<TcpStream> = (0..400)
             .map(|number| {
                 let mut stream = TcpStream::connect(at).unwrap();

@@ -1,6 +1,6 @@
 //! The client and the server of a real path, against each other and against irtt, on loopback.
 //!
-//! Tests of memory and floods are programs of their own, so that nothing else is counted.
+//! Tests of memory and floods are separate programs, so that nothing else is counted.
 
 #[path = "../ends/mod.rs"]
 mod ends;

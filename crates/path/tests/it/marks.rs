@@ -22,7 +22,7 @@ const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// EF with ECT(0).
 const SENT: u8 = 0xb8 | 2;
 
-/// Passes datagrams on with other ToS bytes, and a TTL of 57 up and 50 down.
+/// Forwards datagrams with changed ToS bytes, and a TTL of 57 up and 50 down.
 fn remark(front: &Udp, back: &Udp, stop: &AtomicBool, change: fn(bool, u8, u32) -> u8) {
     let (mut buf, mut ready, mut client) = ([0; 2000], Vec::new(), None::<Arrival>);
     back.set_ttl(57).unwrap();
@@ -45,7 +45,7 @@ fn remark(front: &Udp, back: &Udp, stop: &AtomicBool, change: fn(bool, u8, u32) 
     }
 }
 
-/// 200 probes of EF with ECT(0) over a path that changes them so. `size` is of a probe.
+/// 200 probes with EF and ECT(0) over a path that makes this change. `size` is that of a probe.
 fn measured(size: i64, change: fn(bool, u8, u32) -> u8) -> Trips {
     let listener = Listener::bind(&[V4], 0).unwrap();
     let mut server = Server::new(Limits::default(), None, 1);
@@ -95,7 +95,7 @@ fn measured(size: i64, change: fn(bool, u8, u32) -> u8) -> Trips {
 
 #[test]
 fn each_way_has_its_own_marks() {
-    // Up: the DSCP is bleached, and of the probes every tenth is marked. Down: ECN is bleached.
+    // Up: the DSCP is bleached, and every tenth probe is marked. Down: ECN is bleached.
     let trips = measured(0, |up, tos, n| match up {
         true if n % 10 == 0 => 3,
         true => tos & 3,
@@ -106,7 +106,7 @@ fn each_way_has_its_own_marks() {
     let (up, down) = (&marks.up, &marks.down);
     assert_eq!((up.known(), down.known()), (counts.sent, counts.sent));
     assert_eq!((up.dscp_changed, up.ecn_changed), (counts.sent, 0));
-    // The first that passed is the request to open.
+    // The first datagram that passed is the request to open.
     assert!(up.ce.abs_diff(counts.sent / 10) <= 1, "{up:?}");
     assert_eq!((down.dscp_changed, down.ecn_changed, down.ce), (0, counts.sent, 0));
     assert_eq!((up.sent_tos, up.sent_ttl, up.ttl_min, up.ttl_max), (SENT, Some(61), Some(57), Some(57)));

@@ -1,4 +1,4 @@
-//! Load over QUIC between a server and a client on loopback, and what strangers get.
+//! Load over QUIC between a server and a client on loopback, and the server's answers to strangers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,7 @@ fn far(tcp: SocketAddr, session: SessionId, port: u16, word: &str) -> Far {
     Far { server: tcp, session: Some(session), quic: Some(QuicFar { port, keys }) }
 }
 
-/// Runs a test: what the client had, what the server said, and all samples.
+/// Runs a test: returns the client's summary, the server's message and all samples.
 fn load(tcp: SocketAddr, test: &Test) -> (LoadSummary, Ended, Vec<Sample>) {
     let secret = secret("twelve letters");
     let mut control = Control::open(tcp, &secret).expect("the word is right");
@@ -166,7 +166,7 @@ fn loopback_the_wrong_word_makes_no_connection() {
         let session = control.start(start(1, at, test.load)).expect("granted");
         let (sink, _samples) = channel();
         let (clock, stop) = (SharedClock::starting_at(at), AtomicBool::new(false));
-        // Another word, so another key of the server; and the right word with another session.
+        // Another word, and so another server key; and the right word with another session.
         let wrong = far(tcp, session, udp.port(), "twelve lettres");
         let flows = run_load(&test, &[wrong], &clock, &sink, &stop).expect("it runs");
         assert!(flows.flows[0].connected.is_none() && flows.flows[0].error.is_some(), "{flows:?}");
@@ -202,12 +202,13 @@ fn loopback_a_stranger_gets_nothing_and_a_client_s_address_no_more_than_it_sent(
         let ask = |socket: &UdpSocket| {
             let (mut sent, mut got) = (0, 0);
             for number in 0..50_u8 {
-                // A connection each: another connection ID, whose tag is then wrong, and the right one.
+                // A different connection each time: other connection IDs, whose tag is then wrong, and once
+                // the right one.
                 let mut bytes = initial.clone();
                 bytes[7] ^= number;
                 sent += socket.send_to(&bytes, udp).expect("sent");
             }
-            // A stray packet of a connection that nobody has, and another version.
+            // A stray packet of an unknown connection, and another version.
             sent += socket.send_to(&[0x40; 1200], udp).expect("sent");
             sent += socket.send_to(&[&[0xc0, 1, 2, 3, 4][..], &initial[5..]].concat(), udp).expect("sent");
             let mut buf = [0; 2048];
@@ -228,7 +229,7 @@ fn loopback_a_stranger_gets_nothing_and_a_client_s_address_no_more_than_it_sent(
         control.start(start(1, at, Span::from_secs(5))).expect("granted");
         let (sent, got) = ask(&socket());
         assert!(got > 0 && got <= sent, "{got} bytes for {sent}");
-        // Somebody who is not where the load is asked for is still nobody.
+        // A client from an address other than the one that requested the load gets nothing.
         let elsewhere = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 9), 0)).expect("a socket");
         elsewhere.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
         assert_eq!(ask(&elsewhere).1, 0);

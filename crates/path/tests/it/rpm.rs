@@ -1,5 +1,5 @@
-//! Responsiveness over loopback: our client against our server, paths of known delay, and what the server
-//! does to those who ask for too much.
+//! Responsiveness over loopback: our client against our server, paths of known delay, and how the server
+//! treats clients that ask for too much.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use goodqueue_probe::rpm::{Answer, Rank, Settings, Tls};
 
 use crate::ends::Ends;
 
-/// Runs `body` beside a server; what the server has done.
+/// Runs `body` while a server runs; returns the server's counters.
 fn with_server(bounds: Bounds, body: impl FnOnce(SocketAddr, Fingerprint)) -> Stats {
     let identity = Identity::ephemeral(Tls::V1_3).unwrap();
     let fingerprint = identity.fingerprint();
@@ -103,7 +103,7 @@ fn loopback_nobody_else_is_believed() {
     assert!(matches!(refused, Err(Failure::Connect(_))), "{refused:?}");
 }
 
-/// Passes connections on to `to`, each byte `delay` later, in both directions.
+/// Forwards connections to `to`, each byte `delay` later, in both directions.
 fn relay(to: SocketAddr, delay: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -147,7 +147,7 @@ fn loopback_parts_are_those_of_a_path_of_known_delay() {
     with_server(Bounds::default(), |at, _| {
         let front = relay(at, delay);
         let place = place(front, Trust::Anybody);
-        // Idle alone: what load does to the two ends of a relay is not known.
+        // Only without load: the effect of load on the two ends of a relay is not known.
         let settings = Settings { idle: Span::from_secs(3), limit: 1, most: 1, ..settings() };
         let run = run(&place, Direction::Down, settings);
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
@@ -177,7 +177,7 @@ fn loopback_all_load_together_has_a_rate() {
     with_server(bounds, |at, _| {
         for direction in Direction::BOTH {
             let (ended, _) = measure(&place(at, Trust::Anybody), direction);
-            // An upload counts what the kernel took; the last seconds are what the server let through.
+            // An upload counts what the kernel took; the last seconds show what the server let through.
             let last: Vec<u64> = ended.outcome.intervals.iter().rev().take(4).map(|one| one.bytes).collect();
             let rate = last.iter().sum::<u64>() as f64 / (last.len() as f64 * 0.2);
             assert!(rate < 2_400_000.0, "{direction:?}: {rate} bytes/s of 2000000");
@@ -195,7 +195,7 @@ fn tls(at: SocketAddr) -> rustls::StreamOwned<rustls::ClientConnection, TcpStrea
     rustls::StreamOwned::new(connection, stream)
 }
 
-/// What begins HTTP/2 (RFC 9113, section 3.4), with empty settings.
+/// The start of HTTP/2 (RFC 9113, section 3.4), with empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 
 /// A frame (RFC 9113, section 4.1).
@@ -204,7 +204,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Header fields of `GET https://a/small`, of HPACK's static table and literals (RFC 7541).
+/// Header fields of `GET https://a/small`, from HPACK's static table and literals (RFC 7541).
 fn get_small() -> Vec<u8> {
     let mut fields = vec![0x82, 0x87, 0x04, 6];
     fields.extend_from_slice(b"/small");
@@ -239,7 +239,7 @@ fn loopback_floods_within_a_connection_end_it() {
             [frame(1, 0x05, stream, &get_small()), frame(3, 0, stream, &8u32.to_be_bytes())].concat()
         };
         let all: Vec<u8> = (1..4000).step_by(2).flat_map(both).collect();
-        // It may be closed before all is written.
+        // It may be closed before everything is written.
         let _ = rapid.write_all(&all);
         assert!(is_closed(rapid), "rapid reset");
         // Header fields without an end (CVE-2024-27316).
@@ -257,7 +257,7 @@ fn loopback_floods_within_a_connection_end_it() {
         let mut other = tls(at);
         other.write_all(b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
         assert!(is_closed(other), "HTTP/1.1");
-        // Who behaves is served.
+        // A client that behaves is served.
         assert!(client::discover(&place(at, Trust::Anybody), at.port()).is_ok());
     });
     assert!(stats.requests < 2000, "{stats:?}");

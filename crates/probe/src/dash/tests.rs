@@ -101,7 +101,7 @@ fn a_segment_is_its_bit_rate_for_three_seconds() {
 fn the_first_segment_is_the_smallest() {
     let samples = Link::new(|_| Some(Rate(1_000_000))).run(&mut player(60 * S));
     let first = facts(&samples)[0];
-    // The two answers of the TLS handshake, 4258 bytes, take time as well.
+    // The two answers of the TLS handshake, 4258 bytes, also take time.
     assert_eq!(first.t, 4 * 20_000_000 + 4_258 * 8_000);
     assert_eq!((first.bitrate, first.took), (230_000, 20_000_000 + 690_000_000));
     assert_eq!((first.buffer, first.stalled), (0, 0));

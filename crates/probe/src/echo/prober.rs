@@ -24,11 +24,11 @@ pub struct ProberConfig {
     pub token: u64,
     /// Start of the load on the monotonic clock: the zero of `sent`.
     pub origin: Nanos,
-    /// When the first probe is due, on the monotonic clock; the others follow as the schedule says.
+    /// When the first probe is due, on the monotonic clock; the others follow the schedule.
     pub start: Nanos,
     /// No probe is due at or after this.
     pub stop: Nanos,
-    /// Mean time between probes, at least 1 us; shorter ones are raised to that.
+    /// Mean time between probes, at least 1 us; shorter times are raised to that.
     pub interval: Span,
     /// UDP payload in bytes, clamped to the length of the layout's header to 65507.
     pub payload: u32,
@@ -50,24 +50,24 @@ impl ProberConfig {
     pub const FOR_EVER: Span = Span(i64::MAX as u64);
 }
 
-/// A reply, as [`Prober::handle_datagram`] took it.
+/// A reply that [`Prober::handle_datagram`] accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
     /// Its content.
     pub packet: Packet,
-    /// When its probe was sent; nothing if that had been given up.
+    /// When its probe was sent; `None` if the probe had been given up.
     pub sent: Option<Stamp>,
     /// When it was received.
     pub received: Stamp,
-    /// The answer to a later probe had come before.
+    /// The answer to a later probe had already come.
     pub reordered: bool,
-    /// An answer to this probe had come before.
+    /// An answer to this probe had already come.
     pub duplicate: bool,
 }
 
 impl Echo {
-    /// Nanoseconds from the sending of the probe to the receiving of its reply, less the time within the
-    /// server where the reply tells it and it is credible: not longer than the whole. 0 for a late one.
+    /// Nanoseconds from sending the probe to receiving its reply, minus the time within the server if the
+    /// reply reports it and it is credible, that is, not longer than the whole. 0 for a late reply.
     #[must_use]
     pub fn rtt(&self) -> i64 {
         let Some(sent) = self.sent else { return 0 };
@@ -76,7 +76,8 @@ impl Echo {
         if (0..=total).contains(&within) { total - within } else { total }
     }
 
-    /// Nanoseconds that the reply says it spent within the server, by the monotonic clock where there is one.
+    /// The time within the server according to the reply, nanoseconds; by the monotonic clock if there is
+    /// one.
     #[must_use]
     pub fn within(&self) -> i64 {
         let Packet { server_receive: from, server_send: to, .. } = self.packet;
@@ -93,7 +94,7 @@ impl Echo {
 pub struct ProberStats {
     /// Probes sent.
     pub sent: u64,
-    /// Probes answered in time, duplicates not counted.
+    /// Probes answered in time, not counting duplicates.
     pub received: u64,
     /// Replies received more than once.
     pub duplicates: u64,
@@ -109,7 +110,7 @@ pub struct ProberStats {
     pub lost_unknown: u64,
     /// Probes that were given up although no later probe was answered: they may still have been in flight.
     pub unanswered: u64,
-    /// Probes that were left out because they were more than half an interval late.
+    /// Probes that were skipped because they were more than half an interval late.
     pub timer_misses: u64,
     /// Datagrams that were not a reply to this prober.
     pub refused: u64,
@@ -228,7 +229,7 @@ impl Prober {
         self.stats
     }
 
-    /// Sets the UDP payload of the probes to come, bytes, within the bounds of [`ProberConfig::payload`].
+    /// Sets the UDP payload of future probes, bytes, within the bounds of [`ProberConfig::payload`].
     pub fn set_payload(&mut self, payload: usize) {
         self.payload = payload.clamp(self.config.layout.header_len(), MAX_DATAGRAM);
     }
@@ -308,8 +309,8 @@ impl Prober {
         }
     }
 
-    /// The kernel's word for when probe `seq` was sent, if it comes before its reply does. What is earlier
-    /// than the clock's reading just before the send, or later by more than `MOST_TIMEOUT`, is not believed.
+    /// Takes the kernel's time at which probe `seq` was sent, if it comes before the reply. A time before the
+    /// clock reading just before the send, or more than `MOST_TIMEOUT` after it, is ignored.
     pub fn was_sent(&mut self, seq: u32, at: Stamp) {
         let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
         if (0..MOST_TIMEOUT).contains(&at.mono.saturating_sub(slot.sent.mono)) {
@@ -451,7 +452,7 @@ impl Prober {
         echo
     }
 
-    /// Gives up probes that have waited too long, and forgets those that were answered that long ago.
+    /// Gives up probes that have waited too long, and removes those that were answered that long ago.
     pub fn handle_timeout(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         let over = self.has_sent_all()
             && now.mono >= self.last_sent.saturating_add(self.final_wait())
@@ -491,7 +492,7 @@ impl Prober {
         }
     }
 
-    /// The caller knows that probe `seq` was dropped in this direction.
+    /// Records that probe `seq` was dropped in this direction, which the caller knows.
     pub fn was_lost(&mut self, seq: u32, way: Option<Direction>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
         slot.answered = true;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Stamp;
 use super::wire::{Layout, Packet, PacketError};
 
-/// Most connections at a time; a new one replaces the one that has been silent longest.
+/// Most connections at a time; a new one replaces the one that has been silent for the longest time.
 const MAX_CONNECTIONS: usize = 1024;
 
 /// Answers probes in place: the reply has the size of the request, so there is no amplification.
@@ -28,7 +28,7 @@ pub struct ReflectorStats {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     arrivals: Arrivals,
-    /// When the last one came, monotonic.
+    /// When the last packet came, monotonic.
     last: i64,
 }
 
@@ -37,7 +37,7 @@ struct Connection {
 pub struct Arrivals {
     /// The highest sequence number received.
     highest: u32,
-    /// Packets received, duplicates included.
+    /// Packets received, including duplicates.
     received: u32,
     /// Bit k: `highest - k` was received. Twice as long as the window of a reply, so that the reply to a late
     /// packet still covers the 64 before it.
@@ -45,9 +45,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Records `seq`. Returns the number of packets received, duplicates included, and the window relative to
-    /// `seq`. A late packet sets its bit and moves nothing. For a packet more than 63 behind, not all 64 bits
-    /// are known, so its window is 0.
+    /// Records `seq`. Returns the number of packets received, including duplicates, and the window relative
+    /// to `seq`. A late packet sets its bit and moves nothing. For a packet more than 63 behind, not all 64
+    /// bits are known, so its window is 0.
     #[allow(clippy::cast_possible_truncation)]
     pub fn note(&mut self, seq: u32) -> (u32, u64) {
         let is_first = self.received == 0 && self.window == 0;
@@ -63,7 +63,7 @@ impl Arrivals {
         (self.received, if behind < 64 { (self.window >> behind) as u64 } else { 0 })
     }
 
-    /// Packets received, duplicates included.
+    /// Packets received, including duplicates.
     #[must_use]
     pub fn received(&self) -> u32 {
         self.received

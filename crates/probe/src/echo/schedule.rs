@@ -7,16 +7,16 @@ use goodqueue::{Rng, Span};
 /// Most lines of a file of gaps.
 const MOST_LINES: usize = 1_000_000;
 
-/// How far probes are apart.
+/// The times between probes.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// The interval, always.
+    /// Always the interval.
     Isochronous,
-    /// Times of an exponential distribution with the interval as their mean: the probes are a Poisson
-    /// process, which is never in step with what it samples (RFC 2330, section 11.1). The seed of the
-    /// draws.
+    /// Times from an exponential distribution with the interval as its mean: the probes are a Poisson
+    /// process, which is never in step with what it samples (RFC 2330, section 11.1). It holds the seed of
+    /// the draws.
     Poisson(u64),
-    /// Times of a file, over and over.
+    /// Times from a file, repeated.
     Trace(Gaps),
 }
 
@@ -24,22 +24,22 @@ pub enum Schedule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps(Arc<[Span]>);
 
-/// Why a text is no list of gaps.
+/// Why a text is not a list of gaps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GapsError {
     /// No line has a time.
     #[error("it has no times")]
     Empty,
-    /// This line, from 1, is no time.
+    /// This line, from 1, is not a time.
     #[error("line {0}: not a time with a unit, such as 20ms")]
     Time(usize),
-    /// This line, from 1, is no whole number of milliseconds, though the first one is.
+    /// This line, from 1, is not a whole number of milliseconds, although the first one is.
     #[error("line {0}: not a whole number of milliseconds; the first line is one, as in Mahimahi's traces")]
     Millis(usize),
-    /// The number of this line, from 1, is below that of the line before it.
+    /// The value of this line, from 1, is below that of the previous line.
     #[error("line {0}: below the line before it")]
     Descending(usize),
-    /// There are too many.
+    /// There are too many lines.
     #[error("more than {MOST_LINES} lines")]
     Long,
     /// All times are zero.
@@ -49,7 +49,7 @@ pub enum GapsError {
 
 impl Gaps {
     /// Reads a file: a time with its unit on each line, or the moments of a Mahimahi trace, whole numbers of
-    /// milliseconds that never descend. Empty lines and those that begin with `#` say nothing.
+    /// milliseconds that never descend. Empty lines and those that begin with `#` are ignored.
     ///
     /// # Errors
     /// [`GapsError`].
@@ -78,7 +78,7 @@ impl Gaps {
         }
     }
 
-    /// Their mean, at least 1 ns.
+    /// The mean gap, at least 1 ns.
     #[must_use]
     pub fn mean(&self) -> Span {
         Span((self.0.iter().map(|gap| gap.0).sum::<u64>() / self.0.len() as u64).max(1))
@@ -108,7 +108,7 @@ impl Due {
         self.at
     }
 
-    /// The next probe is the one after that.
+    /// Moves on to the following probe.
     pub(super) fn advance(&mut self) {
         let gap = match &self.schedule {
             Schedule::Isochronous => self.interval,
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(trace, [0, 5 * MS, 5 * MS, 6 * MS, 11 * MS, 11 * MS]);
     }
 
-    /// Of an exponential distribution, mean and standard deviation are the same, and half of the draws are
-    /// below ln 2 of the mean; 5 standard errors of 100 000 draws.
+    /// In an exponential distribution, mean and standard deviation are equal, and half of the draws are below
+    /// ln 2 times the mean; the tolerance is 5 standard errors of 100 000 draws.
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn poisson_gaps_are_exponential() {

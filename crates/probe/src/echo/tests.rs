@@ -29,18 +29,19 @@ fn at(ns: u64) -> Stamp {
     Stamp::virtual_time(Nanos(ns))
 }
 
-/// What the path does to one datagram: the delays of its copies.
+/// The effect of the path on one datagram: the delays of its copies.
 type Path<'a> = &'a dyn Fn(u32) -> Vec<u64>;
 
 /// Datagrams in flight, by time and order: whether towards the client, sequence number, observer's number,
 /// bytes.
 type Flying = BTreeMap<(u64, u64), (bool, u32, usize, Vec<u8>)>;
 
-/// What a simple observer that sees all replies knows of each probe.
+/// What a simple observer that sees all replies knows about each probe.
 #[derive(Default)]
 struct Naive {
     received: BTreeSet<u32>,
-    /// For each copy of a reply: what had been received when it was made; `None` if it could not say.
+    /// For each copy of a reply: what the server had received when it made the reply; `None` if the reply
+    /// could not say.
     told: Vec<Option<BTreeSet<u32>>>,
     covered: BTreeSet<u32>,
     reached: BTreeSet<u32>,
@@ -74,7 +75,7 @@ impl Naive {
     }
 }
 
-/// Runs a prober against a reflector over the paths to its end and returns the samples.
+/// Runs a prober against a reflector over the paths until it is done, and returns the samples.
 fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>) -> (Vec<Sample>, Prober) {
     let mut prober = Prober::new(config);
     let mut reflector = Reflector::new();

@@ -1,5 +1,5 @@
-//! The echo packet of irtt protocol version 1. All integers are little-endian. A field is there as a whole or
-//! not at all, always in this order; the [`Layout`] says which are there.
+//! The echo packet of irtt protocol version 1. All integers are little-endian. A field is present as a whole
+//! or not at all, always in this order; the [`Layout`] says which are present.
 //!
 //! ```text
 //! bytes
@@ -19,12 +19,12 @@
 //!     payload, up to the negotiated length
 //! ```
 //!
-//! The client sends zeros where the server will write, so both directions have the same size. The HMAC itself
-//! is the caller's: it is written into the place that is left for it once the packet is complete.
+//! The client sends zeros where the server will write, so both directions have the same size. The caller
+//! computes the HMAC: once the packet is complete, it writes the HMAC into the reserved place.
 
 use super::Stamp;
 
-/// Length of the header in [`Layout::FULL`], the least size of a test's probe, bytes.
+/// Length of the header in [`Layout::FULL`], the minimum size of a test's probe, bytes.
 pub const HEADER_LEN: usize = 60;
 
 /// Largest UDP payload of a test's probe, bytes: it fits into an IPv6 packet of 1500 bytes.
@@ -44,7 +44,7 @@ pub const HMAC: u8 = 0x08;
 /// Where the HMAC is, in a packet that has one.
 pub const HMAC_AT: std::ops::Range<usize> = 4..20;
 
-/// Which moments the server writes into a reply.
+/// The times that the server writes into a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampAt {
     /// None.
@@ -55,11 +55,11 @@ pub enum StampAt {
     Receive,
     /// Both.
     Both,
-    /// The middle between the two, as one moment.
+    /// The midpoint of the two, as one time.
     Midpoint,
 }
 
-/// On which clocks it writes them.
+/// The clocks of these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// The wall clock.
@@ -70,7 +70,7 @@ pub enum Clocks {
     Both,
 }
 
-/// Which fields the packets of a connection have.
+/// The fields that the packets of a connection have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// A place for an HMAC.
@@ -79,31 +79,32 @@ pub struct Layout {
     pub count: bool,
     /// The server's window of packets received.
     pub window: bool,
-    /// The server's moments.
+    /// The server's times.
     pub stamps: StampAt,
-    /// And their clocks.
+    /// The clocks of these times.
     pub clocks: Clocks,
-    /// ToS byte and TTL: not irtt's, so only between two ends of ours that have agreed on it.
+    /// ToS byte and TTL: irtt does not have them, so they are used only between two of our ends that have
+    /// agreed on it.
     pub ip: bool,
 }
 
-/// What the IP header of a datagram says.
+/// Fields of a datagram's IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpFields {
     /// ToS byte or traffic class: DSCP and ECN.
     pub tos: u8,
-    /// TTL or hop limit; 0 where both fields are not known.
+    /// TTL or hop limit; 0 if neither field is known.
     pub ttl: u8,
 }
 
 impl IpFields {
-    /// Both, where both are known.
+    /// Both fields, if both are known.
     #[must_use]
     pub fn of(tos: Option<u8>, ttl: Option<u8>) -> IpFields {
         tos.zip(ttl).map_or_else(IpFields::default, |(tos, ttl)| IpFields { tos, ttl })
     }
 
-    /// Itself, if it is known.
+    /// The fields, if they are known.
     #[must_use]
     pub fn known(self) -> Option<IpFields> {
         (self.ttl != 0).then_some(self)
@@ -121,17 +122,17 @@ pub struct Packet {
     pub token: u64,
     /// Sequence number, from 0.
     pub seq: u32,
-    /// Packets of this connection that the server has received, duplicates included; 0 if the layout has
-    /// no count.
+    /// Packets of this connection that the server has received, including duplicates; 0 if the layout has no
+    /// count.
     pub received: u32,
     /// Which of the last 64 packets arrived at the server; 0 if unknown.
     pub window: u64,
-    /// When the server received the request. Where the layout has one moment only, both are that one; a clock
-    /// that it lacks reads 0.
+    /// When the server received the request. If the layout has only one time, both times are that one; a
+    /// missing clock reads 0.
     pub server_receive: Stamp,
     /// When the server sent the reply.
     pub server_send: Stamp,
-    /// The request's IP header as it came to the server.
+    /// The request's IP header as it arrived at the server.
     pub request_ip: IpFields,
     /// The reply's IP header as the server sends it.
     pub reply_ip: IpFields,
@@ -146,8 +147,8 @@ pub enum PacketError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not supported: open, an HMAC where there is no key or none if there is one, or a
-    /// flag of a later version.
+    /// A flag that is not supported: open, an HMAC without a key, no HMAC with a key, or a flag of a later
+    /// version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),
     /// A request instead of a reply, or the reverse.
@@ -161,7 +162,7 @@ pub enum PacketError {
     Unsent,
 }
 
-/// `N` bytes at `at`, which moves behind them; the caller has checked the length.
+/// `N` bytes at `at`, which moves past them; the caller has checked the length.
 fn take<const N: usize>(bytes: &[u8], at: &mut usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[*at..*at + N]);
@@ -175,7 +176,7 @@ fn put(bytes: &mut [u8], at: &mut usize, value: &[u8]) {
 }
 
 impl Layout {
-    /// All fields but the HMAC: what the probes of a test use.
+    /// All fields but the HMAC, for the probes of a test.
     pub const FULL: Layout = Layout {
         hmac: false,
         count: true,
@@ -199,19 +200,19 @@ impl Layout {
         16 + hmac + statistics + 8 * stamps * clocks + if self.ip { 4 } else { 0 }
     }
 
-    /// Whether a reply tells how long the server took.
+    /// Whether a reply shows how long the server took.
     #[must_use]
     pub const fn times_the_server(self) -> bool {
         matches!(self.stamps, StampAt::Both)
     }
 
-    /// Whether a reply's moments are on the wall clock, so that there are one-way delays.
+    /// Whether a reply's times are on the wall clock, so that there are one-way delays.
     #[must_use]
     pub const fn has_wall(self) -> bool {
         !matches!(self.stamps, StampAt::None) && !matches!(self.clocks, Clocks::Monotonic)
     }
 
-    /// Whether a reply's moments are on the monotonic clock.
+    /// Whether a reply's times are on the monotonic clock.
     #[must_use]
     pub const fn has_monotonic(self) -> bool {
         !matches!(self.stamps, StampAt::None) && !matches!(self.clocks, Clocks::Wall)
@@ -275,7 +276,7 @@ impl Layout {
     }
 
     /// Writes the header of `packet` at the start of `bytes`, with zeros for the HMAC, and leaves the payload
-    /// unchanged. A clock or a moment that the layout lacks is not written.
+    /// unchanged. It does not write a clock or a time that the layout lacks.
     ///
     /// # Panics
     /// If `bytes` is shorter than [`Layout::header_len`].

@@ -43,7 +43,8 @@ impl Agenda {
         self.grid.next()
     }
 
-    /// Takes what is due first, if it is due at `t`. A step ends before a flow starts or stops at that time.
+    /// Takes the item that is due first, if it is due by `t`. A step ends before a flow starts or stops at
+    /// that time.
     pub(super) fn take(&mut self, t: i64) -> Option<Due> {
         let change = self.changes.last().copied().filter(|&(at, ..)| at <= t);
         if change.is_none_or(|(at, ..)| self.grid.next() <= at)

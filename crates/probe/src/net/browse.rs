@@ -56,7 +56,7 @@ impl FetchOutcome {
 struct Connection {
     stream: TcpStream,
     open: bool,
-    /// What goes in front of its first request.
+    /// The bytes in front of its first request.
     preface: Vec<u8>,
     cc: String,
 }
@@ -65,7 +65,7 @@ struct Connection {
 struct Remote {
     server: SocketAddr,
     cc: String,
-    /// In front of each query, and of what each connection sends first.
+    /// The bytes in front of each query, and of the first data of each connection.
     preface: Vec<u8>,
 }
 
@@ -156,7 +156,7 @@ impl Fetch {
                 }
                 _ => {}
             }
-            // If the receiver is gone, nobody wants samples; the run is stopped by other means.
+            // If the receiver is gone, samples are no longer wanted; the run is stopped by other means.
             let _ = sink.send(sample);
         };
         loop {
@@ -241,8 +241,8 @@ impl Fetch {
         }
         let socket = self.sockets.get(usize::try_from(token - QUERIES).ok()?)?;
         let mut datagram = [0; MAX_LEN];
-        // An error means that there is no more data, or that nobody listens; the connection will then fail
-        // too.
+        // An error means that there is no more data, or that nothing listens there; the connection will then
+        // fail too.
         let len = socket.recv(&mut datagram).ok()?;
         let reply = Layout::FULL.parse(&datagram[..len]).ok()?;
         (reply.reply && reply.token == self.token).then_some(Event::Resolved { query: reply.seq })

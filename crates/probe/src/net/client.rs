@@ -40,7 +40,7 @@ pub struct ClientSummary {
     /// Why the result is not valid, a sentence each: the wall clock was set (one-way delays are wrong), more
     /// than 1 % of the probes could not be sent on time, no flow ever connected.
     pub faults: Vec<String>,
-    /// What to read before trusting the result, a sentence each.
+    /// What the user must know before trusting the result, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub fn available_congestion_controls() -> String {
     cc_list("tcp_available_congestion_control")
 }
 
-/// The congestion control of connections that ask for none, as the kernel tells it.
+/// The kernel's congestion control for connections that do not choose one.
 #[must_use]
 pub fn default_congestion_control() -> String {
     cc_list("tcp_congestion_control")
@@ -90,7 +90,7 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     if test.hosts() > hosts {
         return Err(NetError::Hosts { need: test.hosts(), have: hosts });
     }
-    // Those of QUIC are not the kernel's.
+    // QUIC's congestion controls are not the kernel's.
     let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
     let flows = flows.map(|flow| flow.cc.as_str());
     let pages = test.web.iter().map(|page| page.cc.as_str());
@@ -144,7 +144,7 @@ pub fn run_client(
 ) -> Result<ClientSummary, NetError> {
     check(test, servers.len())?;
     let probes = Probes::open(test, servers, clock, path.longest())?;
-    // The session is that of flows over QUIC alone.
+    // The session is only for flows over QUIC.
     let beside: Vec<Far> = servers.iter().map(|far| Far::of_tcp(far.server)).collect();
     let applications = Applications::open(test, &beside, clock)?;
     let load = AnyLoad::new(test, servers, clock, sink)?;
@@ -209,7 +209,7 @@ struct Applications {
     flooding: Flooding,
 }
 
-/// Those that run, in threads of their own.
+/// The applications that run, in separate threads.
 struct Running<'scope> {
     fetching: Vec<ScopedJoinHandle<'scope, Result<FetchOutcome, NetError>>>,
     talking: ScopedJoinHandle<'scope, Result<TalksOutcome, NetError>>,
@@ -268,8 +268,8 @@ impl Running<'_> {
 /// Runs the flows of `test`, all over TCP or all over QUIC, its UDP flows, pages, videos, calls and games,
 /// and nothing else of it, against servers of many clients ([`super::FlowServer`], [`super::QuicServer`],
 /// [`super::DatagramServer`]), one for each of the test's hosts. Blocks until the load has ended, or `stop`
-/// is set. The samples are goodput of downloads, the sender's view of uploads, this end of each flow, and
-/// what pages, videos, calls and games see here.
+/// is set. The samples are goodput of downloads, the sender's view of uploads, this end of each flow, and the
+/// measurements of pages, videos, calls and games at this end.
 ///
 /// # Errors
 /// [`NetError::Hosts`], [`NetError::Transports`] and [`NetError::System`]. A failed flow is not an error: see
@@ -305,11 +305,11 @@ pub struct LoadSummary {
     pub flows: Vec<FlowOutcome>,
     /// Lateness of the steps of the goodput series; a late step counts bytes of the next one.
     pub step_lateness: Lateness,
-    /// What to read before trusting pages, videos, calls and games, a sentence each.
+    /// What the user must know before trusting pages, videos, calls and games, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What went wrong with pages, videos, calls and games.
+/// The problems of pages, videos, calls and games.
 fn of_applications(test: &Test, pages: &FetchOutcome, talks: &TalksOutcome, warnings: &mut Vec<String>) {
     if let Some(error) = &pages.error {
         warnings.push(format!("{} page loads failed, the last one because: {error}", pages.failed));

@@ -5,10 +5,10 @@ use goodqueue::{Nanos, Span};
 use super::sys;
 use crate::echo::Stamp;
 
-/// Least change of the difference between the clocks that is not reading uncertainty, ns.
+/// Smallest change of the difference between the clocks that is not just reading uncertainty, ns.
 const STEP: i64 = 100_000;
 
-/// Readings of the two clocks within this time are taken as one moment.
+/// Readings of the two clocks within this time count as one moment.
 const SHARP: i64 = 1_000;
 
 /// The start of the load on both clocks. Client and server of one machine share it, whatever their network
@@ -81,7 +81,7 @@ fn read() -> (Stamp, i64) {
     best
 }
 
-/// Watches the difference between the two clocks, which changes only when somebody sets the wall clock.
+/// Watches the difference between the two clocks, which changes only when the wall clock is set.
 #[derive(Debug)]
 pub struct ClockWatch {
     /// Wall minus monotonic.
@@ -109,7 +109,7 @@ impl ClockWatch {
         let (now, width) = read();
         let step = now.wall - now.mono - self.offset;
         if step.abs() <= STEP.saturating_add(width) {
-            // A clock that is slewed moves slowly; a reading that was held up is not believed.
+            // A slewed clock moves slowly; a delayed reading is ignored.
             if width < SHARP {
                 self.offset += step;
             }
@@ -126,7 +126,7 @@ impl ClockWatch {
         Stamp { wall, mono: wall.saturating_sub(self.offset) }
     }
 
-    /// By how much the wall clock was set in all, in nanoseconds: steps forwards and backwards add up.
+    /// The total by which the wall clock was set, in nanoseconds: steps forwards and backwards add up.
     #[must_use]
     pub fn stepped(&self) -> i64 {
         self.stepped

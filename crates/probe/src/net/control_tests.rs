@@ -65,7 +65,7 @@ fn stamps(times: [i64; 3]) -> Vec<u8> {
     message(16 + data.len(), libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
 }
 
-/// The extended error that comes with the time of a datagram that was sent.
+/// The extended error that comes with the time of a sent datagram.
 fn of_datagram(number: u32, point: u32) -> Vec<u8> {
     let (errno, origin) = (42_u32, [4, 0, 0, 0]);
     let data = [&errno.to_ne_bytes()[..], &origin, &point.to_ne_bytes(), &number.to_ne_bytes()].concat();
@@ -85,7 +85,7 @@ fn times_of_the_kernel_and_of_the_hardware_are_told_apart() {
     // The kernel has filled in the time of reading, 8 s.
     let by_hardware = [stamps([8, 0, 2]), of_datagram(3, 0)].concat();
     assert_eq!(transmission(&by_hardware), Some((3, None, Some(2))));
-    // A time that the software noted after the queue was not asked for.
+    // A time that the software recorded after the queue was not requested.
     assert_eq!(transmission(&[stamps([8, 0, 0]), of_datagram(3, 0)].concat()), None);
     assert_eq!(transmission(&stamps([7, 0, 2])), None, "of no datagram");
     assert_eq!(sys::control_messages(&stamps([7, 0, 2])).hardware, Some(2 * SECOND), "received");

@@ -20,11 +20,11 @@ use crate::Dscp;
 use crate::echo::wire::{HEADER_LEN, Layout, Packet};
 use crate::talk::wire::MOST;
 
-/// Bytes of a datagram that are looked at: no field of a talk or a query is behind them.
+/// Bytes of a datagram that are read: no field of a talk or a query is beyond them.
 const KEPT: usize = MOST;
 /// Datagrams that may wait for their session. Further ones are lost, as in a full socket.
 const MOST_WAITING: usize = 1024;
-/// A call or game whose client is silent for so long is over.
+/// A call or game is over when its client has been silent for this long.
 const SILENCE: Span = Span::from_secs(5);
 
 /// A datagram on its way to its session.
@@ -32,7 +32,7 @@ const SILENCE: Span = Span::from_secs(5);
 struct Handed {
     socket: Arc<Udp>,
     arrival: Arrival,
-    /// Bytes behind the preface, and the first of them.
+    /// Bytes after the preface, and the first of them.
     len: usize,
     first: [u8; KEPT],
 }
@@ -56,8 +56,8 @@ pub struct DatagramServer {
 }
 
 impl DatagramServer {
-    /// A server for at most `talks` calls and games at a time and for UDP flows within `floods`, and what
-    /// hands it datagrams.
+    /// A server for at most `talks` calls and games at a time and for UDP flows within `floods`, and its
+    /// feeder.
     #[must_use]
     pub fn new(talks: usize, floods: FloodLimits) -> (DatagramServer, DatagramFeeder) {
         let waiting = Arc::new(Waiting::default());
@@ -65,8 +65,8 @@ impl DatagramServer {
     }
 
     /// Answers until `stop` is set, which it notices within 0.1 s. A query gets a datagram of its own length
-    /// back; a call, a game and a UDP flow get what they agreed on with the client. The samples are what the
-    /// server's ends of them saw.
+    /// back; a call, a game and a UDP flow get what they agreed on with the client. The samples are those of
+    /// the server's ends.
     ///
     /// # Errors
     /// [`NetError::System`] if `outbox` has no room for a sample.
@@ -93,7 +93,7 @@ impl DatagramServer {
                 });
                 let is_talk = is_talk || floods.handle(clock.t(), (len, bytes), to);
                 if let Some(answer) = Some(bytes).filter(|_| !is_talk).and_then(answer) {
-                    // An answer that cannot be sent is a query lost on its way.
+                    // If an answer cannot be sent, the query counts as lost.
                     let _ = socket.answer(&arrival, &answer, tos);
                 }
             }
@@ -122,7 +122,7 @@ fn answer(query: &[u8]) -> Option<[u8; HEADER_LEN]> {
 }
 
 impl DatagramFeeder {
-    /// Hands over a datagram that came to `socket`; `bytes` are all of it, with the preface.
+    /// Hands over a datagram that came to `socket`; `bytes` is all of it, with the preface.
     pub fn hand(&self, socket: &Arc<Udp>, arrival: Arrival, bytes: &[u8]) {
         let bytes = bytes.get(PREFACE_LEN..).unwrap_or_default();
         let mut first = [0; KEPT];
@@ -141,7 +141,7 @@ impl DatagramFeeder {
 mod tests {
     use super::*;
 
-    /// The table of docs/server.md. While some are answered, as many may wait.
+    /// The table of docs/server.md. While some are being answered, as many more may wait.
     #[test]
     fn memory_of_datagrams_is_what_the_page_says() {
         let (page, bytes) = (include_str!("../../../../docs/server.md"), size_of::<Handed>());

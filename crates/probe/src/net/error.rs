@@ -25,7 +25,7 @@ pub enum NetError {
         /// Those available, as in `/proc/sys/net/ipv4/tcp_available_congestion_control`.
         available: String,
     },
-    /// The kernel has it, but not for this user.
+    /// The kernel has the congestion control, but not for this user.
     #[error("the congestion control `{name}` is not permitted to this user; permitted are {allowed}")]
     CongestionControlDenied {
         /// The requested name.
@@ -49,7 +49,7 @@ pub enum NetError {
         /// Hosts given.
         have: usize,
     },
-    /// Some flows of the test are over TCP, others over QUIC.
+    /// Some flows of the test use TCP, others QUIC.
     #[error("the flows of a test over sockets have one transport: tcp or quic")]
     Transports,
     /// A load transferred more than a server of many clients allows.

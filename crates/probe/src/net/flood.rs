@@ -35,11 +35,11 @@ const ANNOUNCEMENT: usize = 48;
 /// Bytes of the fields of data.
 const DATA: usize = 16;
 const MAGIC: [u8; 4] = *b"GQu1";
-/// Between two announcements.
+/// Time between two announcements.
 const AGAIN: i64 = 250_000_000;
-/// A server does not send to a client that has been silent for so long.
+/// A server does not send to a client that has been silent for this long.
 const SILENCE: i64 = 1_000_000_000;
-/// Who is later than this with a datagram leaves out what was due.
+/// A sender that is later than this skips the datagrams that were due.
 const LATE: i64 = 100_000_000;
 /// How long after its stop a flow's datagrams may still arrive.
 const DRAIN: i64 = 1_000_000_000;
@@ -96,7 +96,7 @@ impl Packet {
         }
     }
 
-    /// Writes the fields; what is behind them stays.
+    /// Writes the fields; the bytes after them are unchanged.
     fn emit(&self, out: &mut [u8]) {
         let (kind, way, flow) = match *self {
             Packet::Announcement(Announcement { flow, direction, .. }) => {
@@ -165,12 +165,12 @@ impl Count {
     }
 }
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloodLimits {
     /// Flows at a time.
     pub flows: usize,
-    /// Rate of all together in each direction, bit/s.
+    /// Rate of all flows together in each direction, bit/s.
     pub bps: u64,
     /// Latest stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
@@ -190,19 +190,19 @@ struct Served<T> {
 /// from the start of the load.
 pub struct Floods<T> {
     limits: FloodLimits,
-    /// Bytes in front of what is handed to it, which count.
+    /// Bytes in front of the datagrams that it gets, which count too.
     preface: usize,
     flows: BTreeMap<u32, Served<T>>,
 }
 
 impl<T> Floods<T> {
-    /// A server within `limits`, to which each datagram is handed without its first `preface` bytes.
+    /// A server within `limits`, which gets each datagram without its first `preface` bytes.
     pub fn new(limits: FloodLimits, preface: usize) -> Floods<T> {
         Floods { limits, preface, flows: BTreeMap::new() }
     }
 
-    /// Handles a datagram of `len` bytes, of which `bytes` are the first, that arrived at `t`; false if it is
-    /// none of a UDP flow.
+    /// Handles a datagram of `len` bytes that arrived at `t`; `bytes` is its start. False if it does not
+    /// belong to a UDP flow.
     pub fn handle(&mut self, t: i64, (len, bytes): (usize, &[u8]), to: impl FnOnce() -> (T, u8)) -> bool {
         match Packet::parse(bytes) {
             None => return false,
@@ -234,8 +234,8 @@ impl<T> Floods<T> {
         self.flows.len() < self.limits.flows && rate <= self.limits.bps && plan.stop <= self.limits.until
     }
 
-    /// Sends what is due at `t` by way of `send`, hands out the steps that have passed, and returns how long
-    /// to sleep at most, ns.
+    /// Sends what is due at `t` with `send`, emits the steps that have passed, and returns how long to sleep
+    /// at most, ns.
     pub fn pass_time(
         &mut self,
         t: i64,
@@ -318,8 +318,8 @@ impl Flooding {
         Ok(Flooding { running })
     }
 
-    /// Runs until the last flow has stopped and drained, or one of `stops` is set. The samples are goodput
-    /// of flows down.
+    /// Runs until the last flow has stopped and drained, or one of `stops` is set. The samples are the
+    /// goodput of downloads.
     pub(super) fn run(
         mut self,
         clock: &SharedClock,
@@ -361,7 +361,7 @@ impl Running {
             let first = self.preface.len();
             datagram[..first].copy_from_slice(&self.preface);
             Packet::Announcement(self.plan).emit(&mut datagram[first..]);
-            // One that is lost is repeated.
+            // A lost announcement is repeated.
             let _ = self.socket.send(&datagram[..first + ANNOUNCEMENT]);
         }
         if self.plan.direction == Direction::Down {
@@ -373,7 +373,7 @@ impl Running {
             datagram[..first].copy_from_slice(&self.preface);
             datagram[first + DATA..len].copy_from_slice(&buffer()[first + DATA..len]);
             Packet::Data { flow: self.plan.flow }.emit(&mut datagram[first..]);
-            // What the kernel does not take is lost, as in a full queue.
+            // A datagram that the kernel does not take is lost, as in a full queue.
             let _ = self.socket.send(&datagram[..len]);
         }
     }
@@ -429,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Bytes that a server sends in the time in which its client is heard `heard` ns long.
+    /// Bytes that a server sends if it hears its client for `heard` ns.
     fn sent(plan: Announcement, heard: i64) -> usize {
         let mut floods = Floods::new(LIMITS, 0);
         let (mut bytes, mut t) = (0, -100_000_000);

@@ -3,19 +3,19 @@
 use super::header::{self, FlowHeader};
 use super::request::Request;
 
-/// The header of a flow as read, written again.
+/// Reads the header of a flow and writes it again.
 #[must_use]
 pub fn flow_header(bytes: &[u8; header::LEN]) -> Option<[u8; header::LEN]> {
     FlowHeader::parse(bytes).map(|header| header.emit())
 }
 
-/// A request for web data as read: its bytes, those of the answer, and the same written again.
+/// Reads a request for web data: its bytes, those of the answer, and the request written again.
 #[must_use]
 pub fn web_request(bytes: &[u8; header::LEN]) -> Option<(u32, u64, [u8; header::LEN])> {
     Request::parse(bytes).map(|request| (request.request, request.response, request.emit()))
 }
 
-/// What the kernel's control messages say of a datagram: when it came, its ToS byte and its TTL.
+/// The information in the kernel's control messages about a datagram: when it came, its ToS byte and its TTL.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn control_messages(bytes: &[u8]) -> (Option<i64>, Option<u8>, Option<u8>) {

@@ -34,12 +34,12 @@ pub(super) struct FlowHeader {
     pub(super) stop: i64,
     pub(super) step: Span,
     pub(super) cc: String,
-    /// Of a download. A server that does not know it refuses a flow that has it.
+    /// For a download. A server that does not know this field refuses a flow that has it.
     pub(super) max_rate: Option<Rate>,
 }
 
 impl FlowHeader {
-    /// Of a flow of a test, by its number.
+    /// The header of a flow of a test, by its number.
     pub(super) fn of(test: &Test, index: usize) -> FlowHeader {
         let flow = &test.flows[index];
         FlowHeader {
@@ -49,7 +49,7 @@ impl FlowHeader {
             start: ns(flow.start),
             stop: ns(flow.stop),
             step: test.step,
-            // A header has a name in any case. That of an upload decides nothing: its sender is here.
+            // A header always has a name. For an upload it has no effect, since the sender is here.
             cc: if flow.cc.is_empty() { Params::DEFAULT_CC.into() } else { flow.cc.clone() },
             max_rate: flow.max_rate.filter(|_| flow.direction == Direction::Down),
         }

@@ -28,7 +28,7 @@ pub struct FlowOutcome {
     /// The congestion control that an upload's socket reported (`TCP_CONGESTION`); empty for a download,
     /// whose sender is in the server's summary.
     pub cc: String,
-    /// Payload that the socket accepted (upload), or that was read (download).
+    /// Payload that the socket accepted (upload), or payload that was read (download).
     pub bytes: u64,
     /// Why it ended early or never began.
     pub error: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct LoadOutcome {
 }
 
 impl LoadOutcome {
-    /// That of a test before it begins.
+    /// The results of a test before it begins.
     pub(super) fn of(test: &Test) -> LoadOutcome {
         LoadOutcome { flows: vec![FlowOutcome::default(); test.flows.len()], lateness: Lateness::default() }
     }

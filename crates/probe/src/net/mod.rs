@@ -1,5 +1,5 @@
 //! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times. Systems other than
-//! Linux lack some of it: [`LACKS`].
+//! Linux lack some of this: [`LACKS`].
 //!
 //! [`Server::run`] is the far end, [`run_client`] the near end. Both block until their work is done, use the
 //! network namespace of the calling thread, and emit [`crate::Sample`]s. On one machine they share a
@@ -8,8 +8,8 @@
 //! * The receiving application counts goodput, in steps on an absolute grid.
 //! * A flow ends by abort (RST): data queued in the sender's socket is discarded, data in the network still
 //!   arrives. So the goodput of an upload may continue after its stop until the queue is empty.
-//! * The round-trip time of a probe runs from the clock's reading just before the send to the kernel's
-//!   receive time, less the time within the server. It includes the client's send call, but not its wake-up.
+//! * The round-trip time of a probe is the time from the clock reading just before the send to the kernel's
+//!   receive time, minus the time within the server. It includes the client's send call, but not its wake-up.
 //! * A page's TCP connections are the kernel's. TLS is modelled by its round trips and sizes
 //!   ([`crate::web::TLS`]), without cryptography. A DNS query is an echo of 60 bytes each way.
 //!
@@ -84,7 +84,7 @@ mod server;
 mod session;
 #[cfg(target_os = "linux")]
 mod sys;
-// The same for all other systems.
+// The same functions for all other systems.
 #[cfg(not(target_os = "linux"))]
 #[path = "sys_portable.rs"]
 mod sys;
@@ -111,12 +111,12 @@ pub use sys::{AsFd, AsRawFd, BorrowedFd, EMSGSIZE, LACKS, RawFd, WHOLE};
 pub use sys::{interrupted, watch_interrupts};
 pub use udp::{Arrival, Icmp, Transmission, Udp, bind_tcp, random_u64, set_congestion_control, wait};
 
-/// What a system lacks, each in words that follow "not available:". [`LACKS`] has this system's.
+/// What a system lacks, each as words that follow "not available:". [`LACKS`] has this system's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lacks {
     /// For probes.
     pub probes: &'static [&'static str],
-    /// For tests with load, beside those.
+    /// For tests with load, in addition.
     pub loads: &'static [&'static str],
 }
 
@@ -145,7 +145,7 @@ pub fn urgent_thread() -> bool {
 }
 
 /// Lets a TCP socket take data only while it holds fewer than `bytes` that it has not sent
-/// (`TCP_NOTSENT_LOWAT`), so that the data of an application does not wait within its own host.
+/// (`TCP_NOTSENT_LOWAT`), so that an application's data does not wait within its own host.
 ///
 /// # Errors
 /// The kernel's.
@@ -153,7 +153,7 @@ pub fn bound_unsent(socket: &impl AsFd, bytes: u32) -> std::io::Result<()> {
     sys::bound_unsent(socket.as_fd(), bytes)
 }
 
-/// What the kernel says of a TCP socket (`TCP_INFO`).
+/// The kernel's information about a TCP socket (`TCP_INFO`).
 ///
 /// # Errors
 /// The kernel's.

@@ -30,7 +30,7 @@ pub struct PathState {
     /// The longest possible round trip: the base delay plus full queues; 4 s at least, 120 s at most. A probe
     /// that is not answered within this time is given up.
     longest: Span,
-    /// Since when it has been empty, `CLOCK_MONOTONIC`; 0: it is not empty, or nobody checks.
+    /// Since when it has been empty, `CLOCK_MONOTONIC`; 0: it is not empty, or is not checked.
     empty_since: AtomicU64,
 }
 
@@ -79,7 +79,7 @@ impl Default for PathState {
 pub struct ProbeOutcome {
     /// The prober's counters.
     pub stats: ProberStats,
-    /// Replies with a different DSCP from the probe's: the path changed it, up or down.
+    /// Replies whose DSCP differs from the probe's: the path changed it, up or down.
     pub dscp_changed: u64,
     /// Replies with CE in the ECN field; probes are sent as Not-ECT, so this is a fault of the path.
     pub ce: u64,

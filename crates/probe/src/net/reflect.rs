@@ -14,7 +14,7 @@ use crate::echo::wire::MAX_LEN;
 use crate::echo::{Reflector, ReflectorStats};
 use crate::{Dscp, MAX_FLOWS, Sample, UdpFlow};
 
-/// Longest datagram that comes: a probe's or a UDP flow's.
+/// Longest datagram that arrives: a probe's or a UDP flow's.
 const LONGEST: usize =
     if MAX_LEN > UdpFlow::MOST_PAYLOAD as usize { MAX_LEN } else { UdpFlow::MOST_PAYLOAD as usize };
 /// Most conversations at a time.
@@ -57,7 +57,7 @@ pub(super) fn run(
         };
         let sleep = far.sessions.transmit(&mut |to, bytes, tos| send(to, bytes, tos));
         let mut flood = |to: &To, bytes: &[u8], tos| {
-            // What cannot be sent is lost, as in a full queue.
+            // A datagram that cannot be sent is lost, as in a full queue.
             let _ = send(to, bytes, tos);
         };
         let emit = &mut |sample| drop(sink.send(sample));
@@ -73,10 +73,10 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// How a client is reached: which socket, and its address.
+/// How to reach a client: the socket, and its address.
 type To = (usize, sys::SockAddr);
 
-/// The far ends of what is no probe.
+/// The far ends of everything except probes.
 struct Far<'a> {
     sessions: Sessions<To>,
     floods: Floods<To>,
@@ -93,7 +93,7 @@ fn drain(
 ) {
     let mut buf = [0; LONGEST];
     for _ in 0..TURN {
-        // An error means that there is no more data, or it is that of an earlier reply.
+        // An error means that there is no more data, or it belongs to an earlier reply.
         let Ok(datagram) = sys::receive(socket.as_fd(), &mut buf) else { return };
         if datagram.truncated {
             continue;

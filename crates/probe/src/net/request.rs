@@ -8,7 +8,7 @@
 //!       32  zero, 32 octets
 //! ```
 
-/// Bytes of the header: the least size of a request.
+/// Bytes of the header: the minimum size of a request.
 pub(super) const LEN: usize = super::header::LEN;
 const MAGIC: [u8; 4] = *b"GQw1";
 /// Largest request and answer.

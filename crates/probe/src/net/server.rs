@@ -30,7 +30,7 @@ const MAX_CONNECTIONS: usize = 4096;
 pub(super) const HEADER_WAIT: i64 = 10_000_000_000;
 /// How long before its planned stop a flow may end without an error, in nanoseconds.
 pub(super) const EARLY: i64 = 50_000_000;
-/// How long after its planned stop a flow may go on at a server of many clients, in nanoseconds.
+/// How long a flow may continue after its planned stop at a server of many clients, in nanoseconds.
 pub(super) const OVERTIME: i64 = 2_000_000_000;
 const TIMER: u64 = u64::MAX;
 
@@ -48,16 +48,17 @@ pub struct Server {
 struct OverQuic {
     server: QuicServer,
     keys: ServerKeys,
-    /// What the client needs.
+    /// What the client needs to know.
     far: QuicFar,
     session: SessionId,
     client: Vec<IpAddr>,
     flows: usize,
 }
 
-/// Samples of QUIC flows that may wait: 0.1 s of them are a tenth of it, with 1000 flows and steps of 10 ms.
+/// Samples of QUIC flows that may wait. With 1000 flows and steps of 10 ms, 0.1 s of samples is a tenth of
+/// this.
 const MOST_SAMPLES: usize = 100_000;
-/// Time between two looks at them.
+/// Time between two checks for samples.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The results of a server.
@@ -129,9 +130,9 @@ impl Server {
         Ok(Server { listeners, reflectors, port, quic: None })
     }
 
-    /// Accepts flows over QUIC, too, from the addresses of the one `client`, at a UDP port that the system
-    /// chooses. `flows`: most at a time, which divide the room for data that arrives out of order. `keys`:
-    /// both sides of TLS.
+    /// Also accepts flows over QUIC, from the addresses of the one `client`, at a UDP port that the system
+    /// chooses. `flows`: most at a time; they share the room for data that arrives out of order. `keys`: both
+    /// sides of TLS.
     ///
     /// # Errors
     /// [`NetError::System`] with the address that could not be bound.
@@ -168,8 +169,8 @@ impl Server {
     }
 
     /// Serves until `stop` is set, which it notices within 0.1 s; then aborts the remaining connections. TCP
-    /// runs in the calling thread, probes and QUIC in one each. The samples are: goodput of uploads, the
-    /// sender's view of downloads, and this end of each flow. Flows over QUIC are not in the summary.
+    /// runs in the calling thread; probes and QUIC have one thread each. The samples are: goodput of uploads,
+    /// the sender's view of downloads, and this end of each flow. Flows over QUIC are not in the summary.
     ///
     /// # Errors
     /// [`NetError::System`] if waiting or accepting fails; a failed connection is a flow's error.
@@ -211,7 +212,7 @@ impl Server {
 impl OverQuic {
     /// Serves until `stop` is set, and passes on the samples.
     fn run(&self, clock: &SharedClock, sink: &Sender<Sample>, stop: &AtomicBool) -> Result<(), NetError> {
-        // A flow that was aborted may still be open here when the next connects.
+        // An aborted flow may still be open here when the next one connects.
         let limits =
             FlowLimits { flows: self.flows * 2, served: usize::MAX, web: 0, until: i64::MAX, rate: None };
         let outbox = Arc::new(Outbox::new(MOST_SAMPLES));
@@ -245,8 +246,8 @@ enum Connection {
 }
 
 impl FlowServer {
-    /// Serves the flows of one session until `stop` is set, which it notices within 0.1 s; then aborts those
-    /// that are left. The samples are: goodput of uploads, the sender's view of downloads, and this end of
+    /// Serves the flows of one session until `stop` is set, which it notices within 0.1 s; then aborts the
+    /// remaining ones. The samples are: goodput of uploads, the sender's view of downloads, and this end of
     /// each flow.
     ///
     /// # Errors
@@ -267,9 +268,9 @@ impl FlowServer {
 
 /// Where samples go.
 enum Sink<'a> {
-    /// To somebody who takes them in time.
+    /// To a receiver that takes them in time.
     All(&'a Sender<Sample>),
-    /// To somebody who may not; then whether there was no room for one.
+    /// To a receiver that may not; with whether there was no room for a sample.
     Bounded(&'a Outbox, Cell<bool>),
 }
 
@@ -287,7 +288,7 @@ impl Sink<'_> {
     }
 }
 
-/// Why the server may not use this congestion control.
+/// The reason why the server may not use this congestion control.
 fn why_not(cc: &str, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -301,16 +302,16 @@ fn why_not(cc: &str, error: &std::io::Error) -> String {
 /// Where connections come from.
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    /// Sockets of its own.
+    /// The loop's own sockets.
     Listeners(&'a [(IpAddr, TcpListener)]),
-    /// Somebody else, who knows whose they are.
+    /// Another server, which knows their owners.
     Handed(&'a FlowServer),
 }
 
 /// The TCP loop.
 struct Loop<'a> {
     source: Source<'a>,
-    /// What the flows of a session may do; without a session, what they ask for.
+    /// The limits of a session's flows; without a session there are none.
     limits: Option<FlowLimits>,
     clock: &'a SharedClock,
     sink: Sink<'a>,
@@ -421,7 +422,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// Ends the flows of a session that go on for too long after their planned stop.
+    /// Ends the flows of a session that continue for too long after their planned stop.
     fn end_overdue(&mut self, t: i64) {
         let until = self.limits.map_or(i64::MAX, |limits| limits.until);
         let is_overdue = |connection: &Connection| match connection {

@@ -23,22 +23,22 @@ use crate::quic::ClientKeys;
 pub const PREFACE_LEN: usize = 20;
 const MAGIC: [u8; 4] = *b"GQs1";
 
-/// Which session a flow belongs to: 128 random bits.
+/// Identifies the session of a flow: 128 random bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId([u8; 16]);
 
 impl SessionId {
-    /// A new one.
+    /// A new random identifier.
     ///
     /// # Errors
-    /// The kernel's, where it has no source of random bits.
+    /// The kernel's, if it has no source of random bits.
     pub fn random() -> io::Result<SessionId> {
         let mut bytes = [0; 16];
         sys::random(&mut bytes)?;
         Ok(SessionId(bytes))
     }
 
-    /// From the 32 hexadecimal digits of [`SessionId::to_hex`].
+    /// Reads the 32 hexadecimal digits of [`SessionId::to_hex`].
     #[must_use]
     pub fn from_hex(text: &str) -> Option<SessionId> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -75,9 +75,9 @@ impl SessionId {
 pub struct Far {
     /// Its address; UDP and TCP have the same port.
     pub server: SocketAddr,
-    /// At a server of many clients, the session that it has granted.
+    /// For a server of many clients, the session that it has granted.
     pub session: Option<SessionId>,
-    /// Where it accepts flows over QUIC, if it does.
+    /// Its end of flows over QUIC, if it accepts them.
     pub quic: Option<QuicFar>,
 }
 
@@ -103,12 +103,12 @@ impl Far {
     }
 }
 
-/// What the flows of a session may do.
+/// The limits of a session's flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
     /// Most flows at a time.
     pub flows: usize,
-    /// Most flows one after the other.
+    /// Most flows in total.
     pub served: usize,
     /// Maximum number of connections for pages and videos at a time, in addition to the flows.
     pub web: usize,
@@ -119,7 +119,7 @@ pub struct FlowLimits {
 }
 
 impl FlowLimits {
-    /// Checks whether flows may have transferred `bytes` by `t`. They may be a second ahead of the rate.
+    /// Checks that flows were allowed to transfer `bytes` by `t`. They may be a second ahead of the rate.
     ///
     /// # Errors
     /// [`NetError::Rate`].
@@ -144,13 +144,13 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty one, for at most `most` samples at a time.
+    /// An empty outbox, for at most `most` samples at a time.
     #[must_use]
     pub fn new(most: usize) -> Outbox {
         Outbox { most, waiting: Mutex::default() }
     }
 
-    /// Takes up to `most` samples out, the oldest first, and says whether more may come.
+    /// Takes out up to `most` samples, the oldest first, and returns whether more may come.
     pub fn take(&self, most: usize) -> (Vec<Sample>, bool) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let (samples, is_closed) = &mut *waiting;
@@ -193,10 +193,10 @@ pub struct Feeder {
 }
 
 impl FlowServer {
-    /// A server without connections, and what hands it some.
+    /// A server without connections, and its feeder.
     ///
     /// # Errors
-    /// The kernel's, where there are no more files.
+    /// The kernel's, if there are no more files.
     pub fn new(limits: FlowLimits) -> io::Result<(FlowServer, Feeder)> {
         let [wake, woken] = sys::wakers()?;
         let waiting = Arc::new(Mutex::new(Vec::new()));
@@ -222,8 +222,8 @@ impl AsFd for FlowServer {
 }
 
 impl Feeder {
-    /// Hands over a connection whose preface has been read. It is closed if as many wait as the session may
-    /// have.
+    /// Hands over a connection whose preface has been read. It is closed if as many already wait as the
+    /// session may have.
     pub fn hand(&self, stream: TcpStream, peer: SocketAddr) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < self.most {

@@ -22,13 +22,13 @@ pub const LACKS: super::Lacks = super::Lacks { probes: &[], loads: &[] };
 /// The error of a datagram that is longer than the path allows.
 pub const EMSGSIZE: i32 = libc::EMSGSIZE;
 
-/// Flags with which a program sends what is to leave as one piece (`MSG_EOR`).
+/// Flags with which a program sends data that must leave as one piece (`MSG_EOR`).
 pub const WHOLE: c_int = libc::MSG_EOR | libc::MSG_NOSIGNAL;
 
-/// An end of what wakes a thread that waits for sockets.
+/// One end of a pair that wakes a thread waiting for sockets.
 pub(super) type Waker = UnixStream;
 
-/// Two ends: who waits for one is woken by [`wake`] with the other.
+/// Two ends: [`wake`] with one end wakes a thread that waits for the other.
 pub(super) fn wakers() -> io::Result<[Waker; 2]> {
     let (wake, woken) = UnixStream::pair()?;
     wake.set_nonblocking(true)?;
@@ -36,15 +36,15 @@ pub(super) fn wakers() -> io::Result<[Waker; 2]> {
     Ok([wake, woken])
 }
 
-/// Wakes who waits for the other end.
+/// Wakes the thread that waits for the other end.
 pub(super) fn wake(mut waker: &Waker) {
     // If it would block, the other end has been woken already.
     let _ = io::Write::write(&mut waker, &[1]);
 }
 
-/// Takes back all that has woken this end.
+/// Clears all wake-ups of this end.
 pub(super) fn rest(mut waker: &Waker) {
-    // However often it was woken, one look is enough.
+    // One read is enough, no matter how often it was woken.
     let _ = io::Read::read(&mut waker, &mut [0; 64]);
 }
 
@@ -80,7 +80,7 @@ pub(super) fn realtime() -> i64 {
     clock(libc::CLOCK_REALTIME)
 }
 
-/// For how long the calling thread has had a processor, nanoseconds.
+/// Processor time of the calling thread, nanoseconds.
 pub(super) fn thread_time() -> i64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -138,7 +138,7 @@ pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
 
 /// Sets `SO_MAX_PACING_RATE`, bytes per second.
 pub(super) fn set_max_pacing(fd: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
-    // The kernel takes a `long`, and on a system of 32 bits that is no longer than what it takes for "none".
+    // The kernel takes a `long`; on a 32-bit system its largest value means "none".
     let value = libc::c_ulong::try_from(bytes_per_second).unwrap_or(libc::c_ulong::MAX);
     set_option(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
 }
@@ -155,24 +155,23 @@ pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Length of the first `struct tcp_info`, up to `tcpi_total_retrans` (Linux 2.6). No Linux gives less.
+/// Length of the first `struct tcp_info`, up to `tcpi_total_retrans` (Linux 2.6). No Linux returns less.
 const FIRST_TCP_INFO: usize = 104;
 
-/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero. What takes the place of a kernel may give
-/// an integer instead (qemu-user): that is an error.
+/// Reads `TCP_INFO`; bytes that this kernel does not know are zero. A substitute for a kernel (qemu-user) may
+/// return an integer instead; that is an error.
 pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<[u8; 256]> {
     let mut value = [0; 256];
     let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
     if len < FIRST_TCP_INFO { Err(io::ErrorKind::Unsupported.into()) } else { Ok(value) }
 }
 
-/// Sets `TCP_NOTSENT_LOWAT`: the socket takes more only while it holds fewer bytes than this that it has not
-/// sent.
+/// Sets `TCP_NOTSENT_LOWAT`: the socket takes more data only while it holds fewer unsent bytes than this.
 pub(super) fn bound_unsent(fd: BorrowedFd, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes)
 }
 
-/// Sets the ToS byte or traffic class of what the socket sends.
+/// Sets the ToS byte or traffic class of packets that the socket sends.
 pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     let value = c_int::from(tos);
     if v6 {
@@ -182,8 +181,8 @@ pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     }
 }
 
-/// Requests the ToS byte and, where the kernel has it, its receive time with every datagram. What takes the
-/// place of a kernel (gVisor, qemu-user) may lack it; a result then says so.
+/// Requests the ToS byte and, if the kernel has it, its receive time with every datagram. A substitute for a
+/// kernel (gVisor, qemu-user) may lack it; a result then says so.
 pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
     let on: c_int = 1;
     match set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on) {
@@ -316,7 +315,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, interest, token)
     }
 
-    /// Waits for events, 100 ms at most, and gives their tokens.
+    /// Waits for events, 100 ms at most, and returns their tokens.
     pub(super) fn wait(&mut self, tokens: &mut Vec<u64>) -> io::Result<()> {
         tokens.clear();
         let room = self.events.capacity() as c_int;
@@ -351,7 +350,8 @@ impl Timer {
         Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Makes the timer readable at `at` (monotonic nanoseconds) and not before; with a past time, at once.
+    /// Makes the timer readable at `at` (monotonic nanoseconds) and not before; at once if the time has
+    /// passed.
     pub(super) fn set(&self, at: i64) -> io::Result<()> {
         let value =
             libc::itimerspec { it_interval: timespec(0), it_value: timespec(at.max(1).cast_unsigned()) };

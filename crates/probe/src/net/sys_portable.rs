@@ -26,7 +26,7 @@ use os::Poll;
 pub use os::{AsFd, AsRawFd, BorrowedFd, EMSGSIZE, RawFd, interrupted, watch_interrupts};
 pub(super) use os::{open_files_limit, random, urgent_thread};
 
-/// What this system cannot do or tell, or not to this program.
+/// What this system cannot do or report, or not to this program.
 pub const LACKS: super::Lacks = super::Lacks {
     probes: &[
         "send and receive times of the kernel (a round trip contains the time until this program runs)",
@@ -41,12 +41,13 @@ pub const LACKS: super::Lacks = super::Lacks {
     ],
 };
 
-/// Flags with which a program sends what is to leave as one piece: none here.
+/// Flags with which a program sends data that must leave as one piece: none here.
 pub const WHOLE: i32 = 0;
 
-/// Longest time between two looks at sockets whose times are counted in milliseconds, before a wait ends.
+/// For how long before its end a wait only polls and naps: the system counts the time of a wait in
+/// milliseconds.
 const FINE: Duration = Duration::from_millis(2);
-/// A sleep within that time.
+/// Length of a nap in that time.
 const NAP: Duration = Duration::from_micros(100);
 
 fn unsupported<T>(what: &str) -> io::Result<T> {
@@ -57,7 +58,8 @@ fn unsupported<T>(what: &str) -> io::Result<T> {
 /// Nanoseconds of a clock that only goes forward.
 pub(super) fn monotonic() -> i64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
-    // A program that asks for the first time has run for some time: no time that it computes is negative.
+    // Assume that the program had been running for some time at the first call, so that no computed time is
+    // negative.
     const BEFORE: i64 = 1_000_000_000_000;
     let since = BEGAN.get_or_init(Instant::now).elapsed().as_nanos();
     BEFORE.saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
@@ -69,7 +71,7 @@ pub(super) fn realtime() -> i64 {
     i64::try_from(since).unwrap_or(i64::MAX)
 }
 
-/// Takes the congestion control that is the default everywhere, and no other.
+/// Accepts only the congestion control that is the default everywhere.
 pub(super) fn set_cc(_: BorrowedFd, name: &str) -> io::Result<()> {
     if name == "cubic" { Ok(()) } else { unsupported("a choice of congestion control") }
 }
@@ -79,7 +81,7 @@ pub(super) fn set_max_pacing(_: BorrowedFd, _: u64) -> io::Result<()> {
     unsupported("a largest pacing rate")
 }
 
-/// Nothing is to be done: connections are not paced.
+/// There is nothing to do: connections are not paced.
 pub(super) fn begin_unpaced(_: BorrowedFd) -> io::Result<()> {
     Ok(())
 }
@@ -94,24 +96,24 @@ pub(super) fn tcp_info(_: BorrowedFd) -> io::Result<[u8; 256]> {
     unsupported("TCP_INFO")
 }
 
-/// What waits within the host has no bound.
+/// The data that waits within the host has no bound.
 pub(super) fn bound_unsent(_: BorrowedFd, _: u32) -> io::Result<()> {
     unsupported("TCP_NOTSENT_LOWAT")
 }
 
-/// Asks for the ToS byte or traffic class of what the socket sends. Systems may ignore or refuse it.
+/// Requests the ToS byte or traffic class of packets that the socket sends. Systems may ignore or refuse it.
 pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     // The result says that marks may be missing.
     let _ = os::set_tos(&SockRef::from(&fd), v6, tos.into());
     Ok(())
 }
 
-/// Neither is told.
+/// The system reports neither.
 pub(super) fn receive_tos_and_time(_: BorrowedFd, _: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Neither is told.
+/// The system reports neither.
 pub(super) fn receive_ttl_and_address(_: BorrowedFd, _: bool) -> io::Result<()> {
     Ok(())
 }
@@ -121,7 +123,7 @@ pub(super) fn abort_on_close(fd: BorrowedFd) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
 }
 
-/// A socket that does not block.
+/// A non-blocking socket.
 fn socket(addr: IpAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let domain = if addr.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
     let socket = Socket::new(domain, kind, Some(protocol))?;
@@ -154,8 +156,8 @@ pub(super) fn discard(fd: BorrowedFd, len: usize) -> io::Result<usize> {
     SockRef::from(&fd).recv(&mut buf[..most])
 }
 
-/// Polls until one of `polls` is ready or the time is over; says whether one is. The system counts
-/// milliseconds: shortly before the end this looks, naps and looks again.
+/// Polls until one of `polls` is ready or the time is over; returns whether one is. The system counts
+/// milliseconds, so shortly before the end this polls, naps and polls again.
 fn poll_until(polls: &mut [Poll], timeout: Duration) -> io::Result<bool> {
     let until = Instant::now() + timeout;
     loop {
@@ -199,7 +201,7 @@ pub(super) enum Interest {
 /// A socket that is watched.
 struct Watched {
     fd: RawFd,
-    /// Of its address: a number of a closed socket may be that of another now.
+    /// The port of its address: the number of a closed socket may now belong to another.
     port: Option<u16>,
     interest: Interest,
     token: u64,
@@ -215,7 +217,7 @@ pub(super) struct Epoll {
 const LONGEST: Duration = Duration::from_millis(100);
 
 impl Watched {
-    /// Whether the number is still that of the socket that was to be watched.
+    /// Whether the number still belongs to the watched socket.
     fn is_open(&self) -> bool {
         self.port.is_some() && port(self.fd) == self.port
     }
@@ -250,7 +252,7 @@ impl Epoll {
         self.add(fd, interest, token)
     }
 
-    /// Waits for events, 100 ms at most, and gives their tokens.
+    /// Waits for events, 100 ms at most, and returns their tokens.
     pub(super) fn wait(&mut self, tokens: &mut Vec<u64>) -> io::Result<()> {
         tokens.clear();
         let timer = self.timer.borrow().clone();
@@ -271,8 +273,8 @@ impl Epoll {
                     stays
                 });
             }
-            // `WSAPoll` may wait for none of them if one is closed (`WSAENOTSOCK`, seen under wine). Without
-            // that one it can wait again.
+            // If one socket is closed, `WSAPoll` may wait for none of them (`WSAENOTSOCK`, seen under wine).
+            // Without the closed one it can wait again.
             Err(error) => {
                 let before = watched.len();
                 watched.retain(Watched::is_open);
@@ -281,7 +283,7 @@ impl Epoll {
                 }
             }
         }
-        // It is due until it is set again.
+        // The timer stays due until it is set again.
         tokens.extend(timer.filter(|_| monotonic() >= due).map(|(_, token)| token));
         Ok(())
     }
@@ -295,20 +297,20 @@ impl Timer {
         Ok(Timer(Arc::new(AtomicI64::new(i64::MAX))))
     }
 
-    /// Makes the timer due at `at` (monotonic nanoseconds) and not before; with a past time, at once.
+    /// Makes the timer due at `at` (monotonic nanoseconds) and not before; at once if the time has passed.
     pub(super) fn set(&self, at: i64) -> io::Result<()> {
         self.0.store(at, Ordering::Relaxed);
         Ok(())
     }
 }
 
-/// Threads keep their priority: the others are not raised by their parent.
+/// Threads keep their priority: their parent does not raise it.
 pub(super) fn ordinary_thread() {}
 
-/// An end of what wakes a thread that waits for sockets.
+/// One end of a pair that wakes a thread waiting for sockets.
 pub(super) type Waker = UdpSocket;
 
-/// Two ends: who waits for one is woken by [`wake`] with the other.
+/// Two ends: [`wake`] with one end wakes a thread that waits for the other.
 pub(super) fn wakers() -> io::Result<[Waker; 2]> {
     let ends = [UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?, UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?];
     for (own, other) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
@@ -318,13 +320,13 @@ pub(super) fn wakers() -> io::Result<[Waker; 2]> {
     Ok(ends)
 }
 
-/// Wakes who waits for the other end.
+/// Wakes the thread that waits for the other end.
 pub(super) fn wake(waker: &Waker) {
     // If there is no room, the other end has been woken already.
     let _ = waker.send(&[1]);
 }
 
-/// Takes back all that has woken this end.
+/// Clears all wake-ups of this end.
 pub(super) fn rest(waker: &Waker) {
     while waker.recv(&mut [0; 1]).is_ok() {}
 }
@@ -344,19 +346,19 @@ impl SockAddr {
     }
 }
 
-/// What came with a datagram.
+/// A received datagram's data.
 pub(super) struct Datagram {
     /// Bytes received.
     pub(super) len: usize,
     /// Whether it was longer than the buffer.
     pub(super) truncated: bool,
-    /// What the system says of it.
+    /// The system's information about it.
     pub(super) messages: Messages,
     /// Sender.
     pub(super) from: SockAddr,
 }
 
-/// What the system says of a datagram: nothing.
+/// The system's information about a datagram: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Messages {
     /// When it was received.
@@ -374,13 +376,13 @@ pub(super) struct Messages {
 /// An ICMP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Icmp {
-    /// Who sent it.
+    /// Its sender.
     pub(super) from: IpAddr,
-    /// Whether it says that the TTL has ended on the way.
+    /// Whether it reports that the TTL expired on the way.
     pub(super) is_time_exceeded: bool,
 }
 
-/// Receives a datagram from a socket that does not block.
+/// Receives a datagram from a non-blocking socket.
 pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     let room: *mut [u8] = buf;
     // SAFETY: the bytes are initialised, and socket2 writes no uninitialised ones (`Socket::recv`).
@@ -390,7 +392,7 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
             let from = from.as_socket().ok_or(io::ErrorKind::InvalidData)?;
             Ok(Datagram { len, truncated: false, messages: Messages::default(), from: SockAddr(from) })
         }
-        // Windows' word for "nobody listens to an earlier datagram".
+        // Windows' way to say that nothing listened to an earlier datagram.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
             Err(io::ErrorKind::ConnectionRefused.into())
         }
@@ -398,7 +400,7 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     }
 }
 
-/// No transmit times are noted.
+/// No transmit times are recorded.
 pub(super) fn transmitted(_: BorrowedFd) -> Option<Transmission> {
     None
 }
@@ -413,17 +415,17 @@ pub(super) fn receive_icmp(_: BorrowedFd, _: bool) -> io::Result<()> {
     unsupported("ICMP messages")
 }
 
-/// Times are not noted.
+/// Times are not recorded.
 pub(super) fn stamp_transmissions(_: BorrowedFd) -> io::Result<()> {
     unsupported("transmit times")
 }
 
-/// For how long the calling thread has had a processor: not known, and only a server asks.
+/// Processor time of the calling thread: not known, and only a server asks for it.
 pub(super) fn thread_time() -> i64 {
     0
 }
 
-/// Sends a datagram to `to`; does not block. Its mark and its address are the socket's.
+/// Sends a datagram to `to`; does not block. Its mark and its source address are the socket's.
 pub(super) fn send_to(
     fd: BorrowedFd,
     bytes: &[u8],
@@ -434,12 +436,12 @@ pub(super) fn send_to(
     SockRef::from(&fd).send_to(bytes, &to.0.into()).map(drop)
 }
 
-/// A UDP socket at `local` that does not block; one of IPv6 takes IPv6 alone.
+/// A non-blocking UDP socket at `local`; an IPv6 socket takes only IPv6.
 pub(super) fn udp_socket(local: SocketAddr) -> io::Result<UdpSocket> {
     bound(local, Type::DGRAM, Protocol::UDP).map(UdpSocket::from)
 }
 
-/// A TCP socket that listens at `local` and does not block; one of IPv6 takes IPv6 alone.
+/// A non-blocking TCP socket that listens at `local`; an IPv6 socket takes only IPv6.
 pub(super) fn tcp_listener(local: SocketAddr) -> io::Result<TcpListener> {
     let socket = bound(local, Type::STREAM, Protocol::TCP)?;
     socket.listen(1024)?;
@@ -460,20 +462,20 @@ pub(super) fn set_receive_buffer(fd: BorrowedFd, bytes: u32) -> io::Result<()> {
     SockRef::from(&fd).set_recv_buffer_size(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// Sets the TTL or hop limit of what the socket sends.
+/// Sets the TTL or hop limit of packets that the socket sends.
 pub(super) fn set_ttl(fd: BorrowedFd, v6: bool, ttl: u8) -> io::Result<()> {
     let socket = SockRef::from(&fd);
     if v6 { socket.set_unicast_hops_v6(ttl.into()) } else { socket.set_ttl_v4(ttl.into()) }
 }
 
-/// The TTL or hop limit of what the socket sends.
+/// The TTL or hop limit of packets that the socket sends.
 pub(super) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
     let socket = SockRef::from(&fd);
     let ttl = if v6 { socket.unicast_hops_v6()? } else { socket.ttl_v4()? };
     u8::try_from(ttl).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Fragments are as the system has them.
+/// The system's setting for fragments stays.
 pub(super) fn set_fragments(_: BorrowedFd, _: bool, _: bool) -> io::Result<()> {
     unsupported("--df")
 }
@@ -483,7 +485,8 @@ mod tests {
     use super::*;
 
     /// Under wine, `WSAPoll` waits for no socket if the first one is closed (`WSAENOTSOCK`). On a busy
-    /// machine that met the flows of a load when their time was over, and the error ended the whole test.
+    /// machine this happened to the flows of a load when their time was over, and the error ended the whole
+    /// test.
     #[test]
     fn what_is_closed_does_not_end_the_wait_for_the_others() {
         let ([first, _], [second, far]) = (wakers().unwrap(), wakers().unwrap());
@@ -500,7 +503,7 @@ mod tests {
             }
         }
         assert_eq!(tokens, [2]);
-        // Nor does one that was the only one.
+        // Nor does a closed socket that was the only one.
         drop(second);
         epoll.wait(&mut tokens).unwrap();
         assert_eq!(tokens, []);

@@ -1,4 +1,4 @@
-//! The calls of systems like macOS.
+//! The calls for systems like macOS.
 
 use std::io;
 pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -16,7 +16,7 @@ pub(super) const NO_MARKS: &str = "packets that are never cut into fragments (--
 
 /// Calls `look` with a socket of this number.
 pub(super) fn with_socket<T>(fd: RawFd, look: impl FnOnce(&BorrowedFd) -> T) -> T {
-    // SAFETY: it is looked at and never closed; a number that is no socket's is an error of the system.
+    // SAFETY: it is only read and never closed; for a number of no socket the system returns an error.
     look(&unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
@@ -44,7 +44,7 @@ pub(super) fn is_ready(poll: &Poll) -> bool {
     poll.revents != 0
 }
 
-/// Waits for one of them; says whether one is ready.
+/// Waits for one of them; returns whether one is ready.
 pub(super) fn poll(polls: &mut [Poll], ms: i32) -> io::Result<bool> {
     let count = libc::nfds_t::try_from(polls.len()).unwrap_or(libc::nfds_t::MAX);
     // SAFETY: pointer and count describe `polls`.
@@ -56,7 +56,7 @@ pub(super) fn poll(polls: &mut [Poll], ms: i32) -> io::Result<bool> {
     if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
 }
 
-/// Fills `bytes` with random ones of the system.
+/// Fills `bytes` with the system's random bytes.
 pub(in crate::net) fn random(bytes: &mut [u8]) -> io::Result<()> {
     // SAFETY: pointer and length describe `bytes`; up to 256 bytes come whole.
     let result = unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) };
@@ -76,24 +76,24 @@ pub(in crate::net) fn open_files_limit() -> io::Result<u64> {
     if result == 0 { Ok(limit.rlim_cur) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The signal that came, or 0.
+/// The signal that arrived, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Notes a signal. The second one ends the program.
+/// Records a signal. The second one ends the program.
 extern "C" fn note(signal: c_int) {
     SIGNAL.store(signal, Ordering::Relaxed);
     // SAFETY: both may be called in a handler (POSIX).
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Turns `SIGINT`, `SIGTERM` and `SIGHUP` into something that [`interrupted`] tells.
+/// Makes [`interrupted`] report `SIGINT`, `SIGTERM` and `SIGHUP`.
 ///
 /// # Errors
 /// The system's.
 pub fn watch_interrupts() -> io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let handler = note as extern "C" fn(c_int);
-        // SAFETY: the function stays, and it touches an atomic number and the signal alone.
+        // SAFETY: the function stays, and it touches only an atomic number and the signal.
         if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
             return Err(io::Error::last_os_error());
         }
@@ -101,7 +101,7 @@ pub fn watch_interrupts() -> io::Result<()> {
     Ok(())
 }
 
-/// The number of the signal that came, if one did.
+/// The number of the signal that arrived, if there was one.
 #[must_use]
 pub fn interrupted() -> Option<i32> {
     Some(SIGNAL.load(Ordering::Relaxed)).filter(|&signal| signal != 0)

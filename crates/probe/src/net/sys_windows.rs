@@ -17,14 +17,14 @@ use windows_sys::Win32::System::Threading::{
 
 use super::Interest;
 
-/// A socket that somebody else owns.
+/// A socket with another owner.
 pub type BorrowedFd<'a> = BorrowedSocket<'a>;
 
 /// The number of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawFd(RawSocket);
 
-/// What has a socket.
+/// A type with a socket.
 pub trait AsFd {
     /// Its socket.
     fn as_fd(&self) -> BorrowedFd<'_>;
@@ -36,7 +36,7 @@ impl<T: AsSocket> AsFd for T {
     }
 }
 
-/// What has the number of a socket.
+/// A type with the number of a socket.
 pub trait AsRawFd {
     /// Its number.
     fn as_raw_fd(&self) -> RawFd;
@@ -61,7 +61,7 @@ pub(super) const NO_MARKS: &str = "a DSCP for packets that are sent (Windows ign
 
 /// Calls `look` with a socket of this number.
 pub(super) fn with_socket<T>(fd: RawFd, look: impl FnOnce(&BorrowedFd) -> T) -> T {
-    // SAFETY: it is looked at and never closed; a number that is no socket's is an error of the system.
+    // SAFETY: it is only read and never closed; for a number of no socket the system returns an error.
     look(&unsafe { BorrowedSocket::borrow_raw(fd.0) })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn is_ready(poll: &Poll) -> bool {
     poll.revents != 0
 }
 
-/// Waits for one of them; says whether one is ready.
+/// Waits for one of them; returns whether one is ready.
 pub(super) fn poll(polls: &mut [Poll], ms: i32) -> io::Result<bool> {
     let count = u32::try_from(polls.len()).unwrap_or(u32::MAX);
     // SAFETY: pointer and count describe `polls`.
@@ -99,7 +99,7 @@ pub(super) fn poll(polls: &mut [Poll], ms: i32) -> io::Result<bool> {
     }
 }
 
-/// Fills `bytes` with random ones of the system.
+/// Fills `bytes` with the system's random bytes.
 pub(in crate::net) fn random(bytes: &mut [u8]) -> io::Result<()> {
     let len = u32::try_from(bytes.len()).unwrap_or(0);
     let none = std::ptr::null_mut();
@@ -111,7 +111,7 @@ pub(in crate::net) fn random(bytes: &mut [u8]) -> io::Result<()> {
 /// Makes sleeps end within a millisecond, and runs the calling thread before all ordinary threads. Returns
 /// whether the latter was allowed.
 pub(in crate::net) fn urgent_thread() -> bool {
-    // SAFETY: takes an integer; it ends with the process. The second call concerns the calling thread alone.
+    // SAFETY: takes an integer; it ends with the process. The second call affects only the calling thread.
     unsafe {
         timeBeginPeriod(1);
         SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL) != 0
@@ -126,7 +126,7 @@ pub(in crate::net) fn open_files_limit() -> io::Result<u64> {
 /// The signal that a console event corresponds to, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Notes Ctrl-C and the like, once.
+/// Records Ctrl-C and similar events, once.
 unsafe extern "system" fn note(event: u32) -> windows_sys::core::BOOL {
     // CTRL_C_EVENT is SIGINT; all others ask for an end.
     let signal = if event == 0 { 2 } else { 15 };
@@ -134,12 +134,12 @@ unsafe extern "system" fn note(event: u32) -> windows_sys::core::BOOL {
     i32::from(SIGNAL.swap(signal, Ordering::Relaxed) == 0)
 }
 
-/// Turns Ctrl-C into something that [`interrupted`] tells.
+/// Makes [`interrupted`] report Ctrl-C.
 ///
 /// # Errors
 /// The system's.
 pub fn watch_interrupts() -> io::Result<()> {
-    // SAFETY: the function stays, and it touches an atomic number alone.
+    // SAFETY: the function stays, and it touches only an atomic number.
     if unsafe { SetConsoleCtrlHandler(Some(note), 1) } == 0 {
         Err(io::Error::last_os_error())
     } else {
@@ -147,7 +147,7 @@ pub fn watch_interrupts() -> io::Result<()> {
     }
 }
 
-/// The number of the signal that came, if one did.
+/// The number of the signal that arrived, if there was one.
 #[must_use]
 pub fn interrupted() -> Option<i32> {
     Some(SIGNAL.load(Ordering::Relaxed)).filter(|&signal| signal != 0)

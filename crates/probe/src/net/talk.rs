@@ -32,7 +32,7 @@ struct Running {
     name: String,
     socket: UdpSocket,
     peer: Box<dyn Peer>,
-    /// In front of each datagram.
+    /// The bytes in front of each datagram.
     preface: Vec<u8>,
     send_errors: u64,
 }
@@ -149,7 +149,7 @@ struct Session<T> {
     peer: Box<dyn Peer>,
     to: T,
     tos: u8,
-    /// When the client was last heard.
+    /// When the client last sent something.
     heard: Nanos,
 }
 
@@ -163,13 +163,13 @@ pub(super) struct Sessions<T> {
 }
 
 impl<T> Sessions<T> {
-    /// At most `most` at a time. Those whose client has not been heard for `silence` are over.
+    /// At most `most` at a time. A conversation is over if its client has been silent for `silence`.
     pub(super) fn new(clock: &SharedClock, most: usize, silence: Option<Span>) -> Sessions<T> {
         Sessions { origin: clock.nanos(0), most, silence, sessions: BTreeMap::new(), send_errors: 0 }
     }
 
-    /// Handles a datagram of `len` bytes, of which `bytes` are the first, from a client that is reached by
-    /// `to` with this ToS byte; false if it does not belong to a call or a game.
+    /// Handles a datagram of `len` bytes that starts with `bytes`, with this ToS byte, from a client that is
+    /// reached through `to`; false if it does not belong to a call or a game.
     pub(super) fn handle(
         &mut self,
         at: Nanos,
@@ -190,8 +190,8 @@ impl<T> Sessions<T> {
         true
     }
 
-    /// Sends what is due by way of `send`, which says whether the kernel took it. Returns how long to sleep
-    /// at most, ns.
+    /// Sends what is due with `send`, which returns whether the kernel took it. Returns how long to sleep at
+    /// most, ns.
     pub(super) fn transmit(&mut self, send: &mut dyn FnMut(&T, &[u8], u8) -> bool) -> u64 {
         let mut buf = [0; PAYLOAD];
         for session in self.sessions.values_mut() {

@@ -1,29 +1,29 @@
-//! UDP sockets with what the kernel knows of each datagram, for the far ends of real paths.
+//! UDP sockets with the kernel's information about each datagram, for the far ends of real paths.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use super::sys::{self, AsFd, AsRawFd, BorrowedFd, RawFd};
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
     v6: bool,
-    /// Whether it has no address of its own: an answer then names the one that was asked.
+    /// Whether it has no address of its own: an answer is then sent from the address that was asked.
     any: bool,
 }
 
-/// A datagram that came.
+/// A datagram that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Bytes of it in the buffer.
+    /// Its bytes in the buffer.
     pub len: usize,
     /// Whether it was longer than the buffer.
     pub truncated: bool,
-    /// Who sent it.
+    /// Its sender.
     pub from: SocketAddr,
-    /// The local address that it was sent to, where the socket has none of its own.
+    /// The local address that it was sent to, if the socket has none of its own.
     pub to: Option<IpAddr>,
     /// When the kernel received it: wall clock, nanoseconds since 1970.
     pub wall: Option<i64>,
@@ -39,7 +39,7 @@ pub struct Arrival {
 /// When a datagram was sent; at least one of the times is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// Which one: they are counted from [`Udp::stamp_transmissions`] on, from 0.
+    /// The number of the datagram, counted from [`Udp::stamp_transmissions`] on, from 0.
     pub number: u32,
     /// When the kernel took it, before the queue of the interface: wall clock, nanoseconds since 1970.
     pub wall: Option<i64>,
@@ -50,9 +50,9 @@ pub struct Transmission {
 /// An ICMP message that a datagram has caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// Who sent it.
+    /// Its sender.
     pub from: IpAddr,
-    /// Whether it says that the datagram's TTL has ended on the way.
+    /// Whether it reports that the datagram's TTL expired on the way.
     pub is_time_exceeded: bool,
     /// When the kernel received it: wall clock, nanoseconds since 1970.
     pub wall: Option<i64>,
@@ -61,11 +61,11 @@ pub struct Icmp {
 }
 
 impl Udp {
-    /// A socket at a local address. One at `[::]` takes IPv6 alone, so that one at `0.0.0.0` may have the
+    /// A socket at a local address. A socket at `[::]` takes only IPv6, so that one at `0.0.0.0` may have the
     /// same port.
     ///
     /// # Errors
-    /// The kernel's: the address is in use, or not one of this machine.
+    /// The kernel's: the address is in use, or does not belong to this machine.
     pub fn bind(local: SocketAddr) -> io::Result<Udp> {
         let v6 = local.is_ipv6();
         let socket = UdpSocket::from(sys::udp_socket(local)?);
@@ -74,10 +74,11 @@ impl Udp {
         Ok(Udp { socket, v6, any: local.ip().is_unspecified() })
     }
 
-    /// A socket that speaks with `server` alone, from `local` or from what the kernel chooses.
+    /// A socket that communicates only with `server`, from `local` or from an address that the kernel
+    /// chooses.
     ///
     /// # Errors
-    /// The kernel's: no route, an address that is not one of this machine.
+    /// The kernel's: no route, or an address that does not belong to this machine.
     pub fn connect(server: SocketAddr, local: Option<SocketAddr>) -> io::Result<Udp> {
         let any = match server {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -96,7 +97,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Sets the ToS byte or traffic class of what it sends with [`Udp::send`].
+    /// Sets the ToS byte or traffic class of datagrams that it sends with [`Udp::send`].
     ///
     /// # Errors
     /// The kernel's.
@@ -104,7 +105,7 @@ impl Udp {
         sys::set_tos(self.socket.as_fd(), self.v6, tos)
     }
 
-    /// Sets the TTL or hop limit of what it sends.
+    /// Sets the TTL or hop limit of datagrams that it sends.
     ///
     /// # Errors
     /// The kernel's.
@@ -112,7 +113,7 @@ impl Udp {
         sys::set_ttl(self.socket.as_fd(), self.v6, ttl)
     }
 
-    /// The TTL or hop limit of what it sends.
+    /// The TTL or hop limit of datagrams that it sends.
     ///
     /// # Errors
     /// The kernel's.
@@ -140,7 +141,7 @@ impl Udp {
     /// Sends to the other end of [`Udp::connect`].
     ///
     /// # Errors
-    /// The kernel's; `ConnectionRefused` where nobody listened to an earlier datagram.
+    /// The kernel's; `ConnectionRefused` if nothing listened to an earlier datagram.
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         self.socket.send(bytes).map(drop)
     }
@@ -154,7 +155,7 @@ impl Udp {
         sys::send_to(self.socket.as_fd(), bytes, &to, arrival.to.filter(|_| self.any), tos)
     }
 
-    /// Sends to `to` with this ToS byte, from the local address `from` where the socket has none of its own.
+    /// Sends to `to` with this ToS byte, from the local address `from` if the socket has none of its own.
     ///
     /// # Errors
     /// The kernel's.
@@ -172,7 +173,7 @@ impl Udp {
     /// Takes the next datagram that waits.
     ///
     /// # Errors
-    /// `WouldBlock` where none does; the kernel's for an earlier one that was sent.
+    /// `WouldBlock` if none waits; the kernel's for a datagram that was sent earlier.
     pub fn receive(&self, buf: &mut [u8]) -> io::Result<Arrival> {
         let datagram = sys::receive(self.socket.as_fd(), buf)?;
         let from = datagram.from.get().ok_or(io::ErrorKind::InvalidData)?;
@@ -180,7 +181,7 @@ impl Udp {
         Ok(Arrival { len: datagram.len, truncated: datagram.truncated, from, to, wall, hardware, tos, ttl })
     }
 
-    /// Has the kernel keep the ICMP messages that datagrams cause.
+    /// Makes the kernel keep the ICMP messages that datagrams cause.
     ///
     /// # Errors
     /// The kernel's.
@@ -195,17 +196,17 @@ impl Udp {
         Some(Icmp { from: icmp.from, is_time_exceeded: icmp.is_time_exceeded, wall, quoted })
     }
 
-    /// Has the kernel note when it takes each datagram for sending, before the queue of the interface.
+    /// Makes the kernel record when it takes each datagram for sending, before the queue of the interface.
     /// Datagrams are counted from here on, from 0. If the interface stamps packets (`hwstamp_ctl` of linuxptp
-    /// turns that on), its times are noted too, of what is sent and of what is received.
+    /// turns that on), its times are recorded too, for sent and received datagrams.
     ///
     /// # Errors
-    /// The kernel's, where it cannot.
+    /// The kernel's, if it cannot do this.
     pub fn stamp_transmissions(&self) -> io::Result<()> {
         sys::stamp_transmissions(self.socket.as_fd())
     }
 
-    /// The next of those notes on a datagram that was sent; the interface's comes after the kernel's.
+    /// The next record of a sent datagram; the interface's comes after the kernel's.
     #[must_use]
     pub fn transmitted(&self) -> Option<Transmission> {
         sys::transmitted(self.socket.as_fd())
@@ -224,11 +225,11 @@ impl AsRawFd for Udp {
     }
 }
 
-/// A TCP listener that does not block. Like [`Udp::bind`], one at `[::]` takes IPv6 alone. Accepted
-/// connections start with Reno, so that no default of the system paces them for life.
+/// A non-blocking TCP listener. Like [`Udp::bind`], one at `[::]` takes only IPv6. Accepted connections start
+/// with Reno, so that no system default paces them for life.
 ///
 /// # Errors
-/// The kernel's: the address is in use, or not one of this machine.
+/// The kernel's: the address is in use, or does not belong to this machine.
 pub fn bind_tcp(local: SocketAddr) -> io::Result<TcpListener> {
     let socket = sys::tcp_listener(local)?;
     sys::set_cc(socket.as_fd(), "cubic").or_else(|_| sys::begin_unpaced(socket.as_fd()))?;
@@ -238,12 +239,13 @@ pub fn bind_tcp(local: SocketAddr) -> io::Result<TcpListener> {
 /// Selects the congestion control of a TCP socket, or of all connections that a listener accepts.
 ///
 /// # Errors
-/// The kernel's: it has none of that name (`ENOENT`), or does not let everybody use it (`EPERM`).
+/// The kernel's: it has none of that name (`ENOENT`), or does not let every user use it (`EPERM`).
 pub fn set_congestion_control(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     sys::set_cc(socket, name)
 }
 
-/// Waits until one of `sockets` has data, a connection or an error, for `timeout_ns` at most, and says which.
+/// Waits until one of `sockets` has data, a connection or an error, for `timeout_ns` at most, and reports
+/// which.
 ///
 /// # Errors
 /// The kernel's.
@@ -252,10 +254,10 @@ pub fn wait<S: AsRawFd>(sockets: &[S], timeout_ns: u64, ready: &mut Vec<usize>) 
     sys::wait_readable(&fds, timeout_ns, ready)
 }
 
-/// 64 random bits of the kernel.
+/// 64 random bits from the kernel.
 ///
 /// # Errors
-/// The kernel's, where it has no source of them.
+/// The kernel's, if it has no source of them.
 pub fn random_u64() -> io::Result<u64> {
     let mut bytes = [0; 8];
     sys::random(&mut bytes)?;
@@ -288,7 +290,7 @@ mod tests {
             assert_eq!((there.len, there.ttl, there.tos), (5, Some(33), Some(0xb8)), "{there:?}");
             assert_eq!(there.to, Some(to.ip()));
             server.answer(&there, b"back", 0x20).unwrap();
-            // A connected socket takes nothing from another address.
+            // A connected socket receives nothing from other addresses.
             let back = received(&client, &mut buf);
             assert_eq!((back.len, back.from, back.tos), (4, to, Some(0x20)));
         }

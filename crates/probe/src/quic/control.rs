@@ -1,4 +1,4 @@
-//! Congestion controls by name, and what they know of a sender.
+//! Congestion controls by name, and their information about a sender.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ fn build(cc: QuicCc, now: Instant, mtu: u16) -> Box<dyn Controller> {
 }
 
 /// The congestion control of one connection. A server learns which one a flow wants only from its opening,
-/// when the connection is up: [`Chosen::choose`] puts it in the place of the first.
+/// when the connection is up: [`Chosen::choose`] then replaces the first one.
 #[derive(Clone)]
 pub(super) struct Chosen(Arc<Mutex<Inside>>);
 
@@ -36,13 +36,13 @@ struct Inside {
     limited: Duration,
 }
 
-/// What a congestion control says of its connection.
+/// A congestion control's information about its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Metrics {
     pub(super) window: u64,
     /// `None` before the first loss.
     pub(super) ssthresh: Option<u64>,
-    /// Bytes per second, where the congestion control has one.
+    /// Bytes per second, if the congestion control has a pacing rate.
     pub(super) pacing_rate: Option<u64>,
     pub(super) in_flight: u64,
     pub(super) limited: Duration,
@@ -58,7 +58,7 @@ impl Chosen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins anew with `cc`. Time that was limited counts from here.
+    /// Starts again with `cc`. Limited time counts from here.
     pub(super) fn choose(&self, cc: QuicCc, now: Instant, mtu: u16) {
         let mut inside = self.inside();
         (inside.cc, inside.controller) = (cc, Some(build(cc, now, mtu)));
@@ -135,7 +135,7 @@ impl Controller for Chosen {
         self.inside().controller.as_ref().map(|controller| controller.metrics()).unwrap_or_default()
     }
 
-    /// For another path of the same connection. Ours stay on one.
+    /// For another path of the same connection. Our connections stay on one path.
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
     }

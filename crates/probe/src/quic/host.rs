@@ -16,38 +16,38 @@ use quinn_proto::{
 use super::control::Chosen;
 use crate::{End, QuicCc, TcpSample};
 
-/// Bytes with which a client says what its flow is.
+/// Bytes with which a client describes its flow.
 pub const OPENING: usize = 84;
-/// The least that a datagram with a client's first packet has (RFC 9000, section 14.1), and the UDP payload
-/// that every path carries.
+/// Minimum size of a datagram with a client's first packet (RFC 9000, section 14.1), and the UDP payload that
+/// every path carries.
 const LEAST_PAYLOAD: u16 = 1200;
-/// What a client may send before a server knows what the flow is, bytes.
+/// Bytes that a client may send before the server knows what the flow is.
 const BEFORE_OPENING: u32 = 32 * 1024;
-/// A connection that hears nothing for so long is over.
+/// A connection that receives nothing for this long is over.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Answers to strangers that may wait to be sent. Further ones are not kept: to the other end they are lost.
+/// Answers to strangers that may wait to be sent. Further ones are dropped: for the other end they are lost.
 const MOST_ANSWERS: usize = 1024;
 /// Data that is written at a time.
 static DATA: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(vec![0; 64 * 1024]));
-/// The error code of a flow that is closed.
+/// The error code of a closed flow.
 const DONE: u32 = 0;
 
-/// How an end behaves.
+/// The settings of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// UDP payload of a full packet at first, bytes: 1200, or more where the path is known to carry it.
+    /// Initial UDP payload of a full packet, bytes: 1200, or more if the path is known to carry it.
     pub payload: u16,
-    /// Up to which UDP payload the path is searched (RFC 8899); `None`: not at all. The datagrams must not be
-    /// fragmented.
+    /// The largest UDP payload in the search for the path's maximum (RFC 8899); `None`: no search. The
+    /// datagrams must not be fragmented.
     pub search: Option<u16>,
     /// Whether packets are ECN-capable.
     pub ecn: bool,
-    /// Bytes of a flow that may wait at its receiver for others that are missing. They bound its memory.
+    /// Bytes of a flow that may wait at its receiver for missing ones. They bound its memory.
     pub window: u32,
-    /// Most connections at a time of a server; a client has those that it opens.
+    /// Most connections of a server at a time; a client has those that it opens.
     pub connections: usize,
-    /// Whether a server answers only those who have shown that they receive at their address (Retry,
-    /// RFC 9000, section 8.1.2).
+    /// Whether a server answers only clients that have shown that they receive at their address (Retry, RFC
+    /// 9000, section 8.1.2).
     pub retry: bool,
 }
 
@@ -58,30 +58,30 @@ impl Default for Settings {
     }
 }
 
-/// The keys of a client; what concerns transport is of [`Settings`].
+/// The keys of a client; transport parameters come from [`Settings`].
 #[derive(Clone, Debug)]
 pub struct ClientKeys {
-    /// Those of resets and connection IDs.
+    /// Keys of resets and connection IDs.
     pub own: EndpointConfig,
-    /// Those of the handshake.
+    /// Keys of the handshake.
     pub client: ClientConfig,
 }
 
-/// The keys of a server; what concerns transport is of [`Settings`].
+/// The keys of a server; transport parameters come from [`Settings`].
 #[derive(Clone, Debug)]
 pub struct ServerKeys {
-    /// Those of resets and connection IDs.
+    /// Keys of resets and connection IDs.
     pub own: EndpointConfig,
-    /// Those of the handshake and of the tokens of Retry.
+    /// Keys of the handshake and of Retry tokens.
     pub server: ServerConfig,
 }
 
-/// A datagram that came.
+/// A datagram that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Who sent it.
+    /// Its sender.
     pub from: SocketAddr,
-    /// The local address that it was sent to, where that is needed for the answer.
+    /// The local address that it was sent to, if the answer needs it.
     pub to: Option<IpAddr>,
     /// Its ECN field, 0 to 3.
     pub ecn: u8,
@@ -90,24 +90,24 @@ pub struct Arrival {
 /// A datagram to send; its bytes are in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Which flow it belongs to; `None` for an answer to somebody who has none yet.
+    /// The flow that it belongs to; `None` for an answer to a client that has none yet.
     pub flow: Option<usize>,
-    /// To whom.
+    /// The destination.
     pub to: SocketAddr,
-    /// From which local address, where the socket has several.
+    /// The local address to send from, if the socket has several.
     pub from: Option<IpAddr>,
     /// Its ECN field, 0 to 3.
     pub ecn: u8,
 }
 
-/// What happens to a flow.
+/// Events of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It is connected (at a client).
     Connected,
-    /// Its client has said what it is (at a server), which calls [`Host::begin`] or [`Host::close`].
+    /// Its client has described it (at a server). The owner calls [`Host::begin`] or [`Host::close`].
     Opening([u8; OPENING]),
-    /// It is over, not by [`Host::close`]; why, in words.
+    /// It is over, but not because of [`Host::close`]; the reason as text.
     Ended(String),
 }
 
@@ -120,7 +120,7 @@ pub struct View {
     pub sent: u64,
     /// Whether the connection is up, or was.
     pub is_connected: bool,
-    /// The sender's state, in the names of `tcp_info` as far as they mean the same: see [`Host::view`].
+    /// The sender's state, with the names of `tcp_info` as far as they mean the same: see [`Host::view`].
     pub info: TcpSample,
 }
 
@@ -142,7 +142,7 @@ pub struct Host {
     client: Option<ClientConfig>,
     server: Option<ServerConfig>,
     flows: BTreeMap<usize, Flow>,
-    /// The number of the flow of each connection. quinn gives its own numbers again.
+    /// The number of the flow of each connection. quinn reuses its own numbers.
     numbers: BTreeMap<usize, usize>,
     /// The number of the next flow.
     next: usize,
@@ -162,11 +162,11 @@ struct Flow {
     chosen: Chosen,
     stream: Option<StreamId>,
     role: Role,
-    /// What was read or is to be written of the opening.
+    /// The part of the opening that was read, or must still be written.
     opening: Vec<u8>,
-    /// Whether data are to be sent.
+    /// Whether this end sends data.
     is_sender: bool,
-    /// When the first of them could be.
+    /// When the first data could be sent.
     since: Option<Instant>,
     received: u64,
     sent: u64,
@@ -190,8 +190,8 @@ enum Role {
     },
 }
 
-/// quinn takes times of the standard library's monotonic clock, which has no zero. Whichever moment stands
-/// for it, only differences count.
+/// quinn takes times of the standard library's monotonic clock, which has no zero. Any moment can serve as
+/// zero, since only differences count.
 fn zero() -> Instant {
     static ZERO: OnceLock<Instant> = OnceLock::new();
     *ZERO.get_or_init(Instant::now)
@@ -229,7 +229,8 @@ impl Settings {
         Arc::new(config)
     }
 
-    /// What may wait for its acknowledgement: more than the other end lets wait, so that this is the limit.
+    /// Bytes that may wait for acknowledgement: more than the other end allows, so that the other end sets
+    /// the limit.
     fn send_window(&self, window: u32) -> u64 {
         u64::from(window) * 2
     }
@@ -245,7 +246,8 @@ impl Host {
     /// A server.
     #[must_use]
     pub fn server(settings: Settings, ServerKeys { own, mut server }: ServerKeys) -> Host {
-        // A flow stays where it began, and its first packets need no room: it is accepted at once or never.
+        // A flow stays on the path where it began, and its first packets need no room: it is accepted at once
+        // or never.
         server.migration(false).max_incoming(1).incoming_buffer_size(0).incoming_buffer_size_total(0);
         Host::new(settings, own, None, Some(server))
     }
@@ -256,7 +258,7 @@ impl Host {
         client: Option<ClientConfig>,
         server: Option<ServerConfig>,
     ) -> Host {
-        // Nobody else is to guess the protocol; a fixed bit lets a reader tell it from others (RFC 9443).
+        // Others do not have to guess the protocol; a fixed bit lets a reader distinguish it (RFC 9443).
         own.grease_quic_bit(false);
         let endpoint =
             Endpoint::new(Arc::new(own), server.clone().map(Arc::new), settings.search.is_some(), None);
@@ -279,7 +281,7 @@ impl Host {
     /// Opens a flow to `server` and returns its number. `sends`: the congestion control of an upload.
     ///
     /// # Errors
-    /// In words, where quinn refuses: an address with port 0, or an end that is no client.
+    /// As text, if quinn refuses: an address with port 0, or an end that is not a client.
     pub fn connect(
         &mut self,
         now: Nanos,
@@ -332,8 +334,8 @@ impl Host {
         number
     }
 
-    /// The server serves the flow that an [`Event::Opening`] has described. `sends`: the congestion control
-    /// of a download. `window`: as [`Settings::window`], of this flow.
+    /// Serves the flow that an [`Event::Opening`] has described, at a server. `sends`: the congestion control
+    /// of a download. `window`: like [`Settings::window`], for this flow.
     pub fn begin(&mut self, now: Nanos, number: usize, sends: Option<QuicCc>, window: u32) {
         let at = instant(now);
         let send_window = self.settings.send_window(window);
@@ -349,8 +351,8 @@ impl Host {
         self.touch(number);
     }
 
-    /// Closes a flow at once: the other end hears of it, and nothing more is sent. One that has ended by
-    /// itself is to be closed, too: until then it can be viewed.
+    /// Closes a flow at once: the other end is informed, and nothing more is sent. A flow that has ended by
+    /// itself must also be closed; until then it can be viewed.
     pub fn close(&mut self, now: Nanos, number: usize) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
         (flow.is_over, flow.is_closed) = (true, true);
@@ -382,7 +384,7 @@ impl Host {
         }
     }
 
-    /// Keeps an answer, if it is no longer than what it answers, and not too many wait.
+    /// Keeps an answer, if it is no longer than the datagram that it answers, and not too many wait.
     fn answer(&mut self, transmit: Transmit, answer: Vec<u8>, asked: usize) {
         if transmit.size <= asked && self.answers.len() < MOST_ANSWERS {
             self.answers.push_back((transmit, answer));
@@ -423,7 +425,7 @@ impl Host {
         }
     }
 
-    /// Lets a flow read and write, and notes that it may have something to send.
+    /// Lets a flow read and write, and records that it may have something to send.
     fn advance(&mut self, at: Instant, number: usize) {
         self.exchange(number, at);
         self.touch(number);
@@ -437,7 +439,7 @@ impl Host {
         }
     }
 
-    /// Passes on what connection and endpoint tell each other, and what the connection tells us.
+    /// Passes on the messages between connection and endpoint, and the connection's events.
     fn exchange(&mut self, number: usize, at: Instant) {
         let Some(flow) = self.flows.get_mut(&number).filter(|flow| !flow.is_drained) else { return };
         let mut is_drained = false;
@@ -495,7 +497,7 @@ impl Host {
         }
     }
 
-    /// When [`Host::handle_timeout`] is next to be called, unless something else happens before.
+    /// When [`Host::handle_timeout`] must be called next, unless something else happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.timers.first().map(|&(at, _)| nanos(at))
@@ -569,29 +571,30 @@ impl Host {
         self.flows.get(&number).map(|flow| flow.connection.remote_address())
     }
 
-    /// How many connections there are, those included that are being closed.
+    /// The number of connections, including those that are being closed.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.flows.len()
     }
 
-    /// How many were refused for want of room, or because they were malformed.
+    /// The number of connections that were refused because there was no room, or because they were malformed.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// The congestion control of a flow's sender, where this end is it.
+    /// The congestion control of a flow's sender, if this end is the sender.
     #[must_use]
     pub fn cc(&self, number: usize) -> Option<QuicCc> {
         self.flows.get(&number).filter(|flow| flow.is_sender).map(|flow| flow.chosen.cc())
     }
 
-    /// A flow at `now`. Of the sender's state: windows and packets in flight are in full packets; packets
-    /// declared lost count as retransmitted segments, since QUIC sends their data in new packets; time
-    /// limited by the receiver is that in which flow control stopped the sender. Not known, and 0: the
-    /// delivery rate, marked packets, and the pacing rate but for BBR's. Nor is it known whether a path has
-    /// ECN, which QUIC does not negotiate: each end tries it and stops if the other reports no marks.
+    /// A flow at `now`. In the sender's state, windows and packets in flight are in full packets. Packets
+    /// declared lost count as retransmitted segments, since QUIC sends their data in new packets. Time
+    /// limited by the receiver is the time in which flow control stopped the sender. The delivery rate,
+    /// marked packets, and the pacing rate (except BBR's) are not known, and 0. Nor is it known whether a
+    /// path has ECN, which QUIC does not negotiate: each end tries it and stops if the other reports no
+    /// marks.
     #[must_use]
     pub fn view(&self, now: Nanos, number: usize) -> View {
         let Some(flow) = self.flows.get(&number) else { return View::default() };
@@ -622,12 +625,12 @@ impl Host {
 }
 
 impl Flow {
-    /// Whether a server does not know yet what it is.
+    /// Whether a server does not yet know what the flow is.
     fn is_unknown(&self) -> bool {
         self.role == Role::Server { is_begun: false }
     }
 
-    /// Reads what there is, and writes what goes.
+    /// Reads what is available, and writes as much as possible.
     fn drive(&mut self, at: Instant) {
         if self.is_over {
             return;
@@ -653,8 +656,8 @@ impl Flow {
         }
     }
 
-    /// Reads in order. The first bytes at a server are the opening; what comes behind them in the same turn
-    /// is read once the server has begun.
+    /// Reads in order. The first bytes at a server are the opening; bytes after it in the same turn are read
+    /// once the server has begun.
     fn read(&mut self, stream: StreamId) {
         let is_begun = !self.is_unknown();
         let mut receive = self.connection.recv_stream(stream);
@@ -667,7 +670,7 @@ impl Flow {
             match chunks.next(room) {
                 Ok(Some(chunk)) if is_begun => self.received += chunk.bytes.len() as u64,
                 Ok(Some(chunk)) => self.opening.extend_from_slice(&chunk.bytes),
-                // The end of the stream, nothing more for now, or a reset: the connection says more.
+                // The end of the stream, nothing more for now, or a reset: the connection reports which.
                 _ => break,
             }
         }
@@ -675,11 +678,11 @@ impl Flow {
     }
 }
 
-/// The end of a connection in words.
+/// The end of a connection as text.
 fn ended(reason: &ConnectionError) -> Event {
     Event::Ended(match reason {
-        // With a stateless reset the other end says that it has forgotten the connection: its word that it is
-        // closed was lost.
+        // With a stateless reset the other end says that it no longer has the connection: its close message
+        // was lost.
         ConnectionError::ApplicationClosed(_) | ConnectionError::Reset => "closed by the other end".into(),
         ConnectionError::TimedOut => "the other end no longer answers".into(),
         ConnectionError::ConnectionClosed(close) => format!("refused by the other end: {close}"),

@@ -1,4 +1,4 @@
-//! Two ends, a line of a rate and a delay between them, and no sockets.
+//! Two ends, a line with a rate and a delay between them, and no sockets.
 
 use super::*;
 use crate::quic::plain;
@@ -15,7 +15,7 @@ struct Pair {
     wire: VecDeque<(u64, usize, Vec<u8>)>,
     /// When the line of each direction is free again.
     free: [u64; 2],
-    /// Bits a second, and nanoseconds there.
+    /// Rate in bits per second, and one-way delay in nanoseconds.
     rate: u64,
     delay: u64,
     /// Most bytes that wait for the line; further ones are dropped.
@@ -39,7 +39,7 @@ impl Pair {
         self.hosts[0].connect(Nanos(self.now), to, &[7; OPENING], sends).unwrap()
     }
 
-    /// Runs to `until`; the server begins what it is asked for: `sends` of downloads.
+    /// Runs until `until`; the server begins the flows that it is asked for, with `sends` for downloads.
     fn run(&mut self, until: u64, sends: Option<QuicCc>) {
         loop {
             for side in 0..2 {
@@ -99,7 +99,7 @@ fn a_flow_fills_the_line_in_either_direction() {
             pair.run(5_000 * MS, answers);
             let before = pair.received(receiver, flow);
             pair.run(10_000 * MS, answers);
-            // Of 1200 bytes at least 1140 are payload; here headers below UDP cost nothing.
+            // At least 1140 of 1200 bytes are payload; here headers below UDP cost nothing.
             let share = (pair.received(receiver, flow) - before) as f64 * 8.0 / 5.0 / 10e6;
             assert!((0.85..0.98).contains(&share), "{cc} to {receiver}: {share}");
             let view = pair.hosts[1 - receiver].view(Nanos(pair.now), flow);
@@ -171,7 +171,7 @@ fn a_stranger_gets_no_more_bytes_than_it_sent() {
     };
     let retry = answers(&first);
     assert!(retry > 0 && retry <= first.len(), "{retry}");
-    // Cut, of another version, with another first byte: never more than it was.
+    // Cut off, of another version, with a different first byte: the answer is never longer.
     for len in 0..first.len() {
         assert!(answers(&first[..len]) <= len);
     }
@@ -192,7 +192,7 @@ fn answers_that_nobody_sends_take_bounded_memory() {
     pair.connect(Some(QuicCc::Cubic));
     let mut first = Vec::new();
     pair.hosts[0].poll_transmit(Nanos(0), &mut first).unwrap();
-    // The kernel has no room for answers, and Initials of new connections and stray packets go on coming.
+    // The kernel has no room for answers, and Initials of new connections and stray packets keep arriving.
     for number in 0..10_000_u32 {
         let from = SocketAddr::new(IpAddr::from(number.to_be_bytes()), 4000);
         let mut initial = first.clone();

@@ -7,7 +7,7 @@
 //! returns. The sockets of `goodqueue_probe::net` own one, and so does the simulator, in virtual time.
 //!
 //! * [`host`]: the ends.
-//! * [`control`]: congestion controls by name, and what is known of a sender.
+//! * [`control`]: congestion controls by name, and their information about a sender.
 //! * [`plain`]: the handshake without cryptography, for the simulator.
 
 pub mod control;

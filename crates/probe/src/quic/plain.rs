@@ -1,5 +1,5 @@
 //! A QUIC handshake without cryptography, for simulated hosts: messages as long as those of TLS 1.3 with a
-//! raw public key, packets with a tag as long as an AEAD's, and no secret anywhere. What is random follows
+//! raw public key, packets with a tag as long as an AEAD's, and no secret anywhere. All random values follow
 //! from a seed. Never use it over a network.
 
 use std::any::Any;
@@ -28,7 +28,7 @@ const TAG: usize = 16;
 /// Bytes of a connection ID.
 const ID: usize = 8;
 
-/// What is random at a simulated end follows from `seed`.
+/// All random values of a simulated end follow from `seed`.
 fn endpoint(seed: u64) -> EndpointConfig {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -52,7 +52,7 @@ pub fn server(seed: u64) -> ServerKeys {
     ServerKeys { own: endpoint(seed), server }
 }
 
-/// Connection IDs one after the other.
+/// Consecutive connection IDs.
 struct Counted(u64);
 
 impl ConnectionIdGenerator for Counted {
@@ -172,10 +172,10 @@ impl ServerConfig for Plain {
     }
 }
 
-/// What comes next at one end: a message to write, or one of so many bytes to read.
+/// The next step at one end: a message to write, or a message of this many bytes to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A message of so many bytes, with our parameters if they go into it, and whether keys follow.
+    /// A message of this many bytes, with our parameters if it carries them, and whether keys follow.
     Write {
         len: usize,
         has_params: bool,
@@ -187,9 +187,9 @@ enum Step {
     },
 }
 
-/// The messages as the client sees them; the server reads what the client writes, and the other way round.
-/// Keys come with the message before: those of the handshake with the server's first, those of the data with
-/// the last of each side.
+/// The messages as the client sees them; the server reads what the client writes, and vice versa. Keys come
+/// with the previous message: the handshake keys with the server's first, the data keys with the last of each
+/// side.
 const CLIENT: [Step; 5] = [
     Step::Write { len: CLIENT_HELLO, has_params: true, then_keys: false },
     Step::Read { len: SERVER_HELLO, has_params: false },
@@ -208,7 +208,7 @@ struct Handshake {
     side: Side,
     ours: Vec<u8>,
     theirs: Option<TransportParameters>,
-    /// What has been read of the message under way.
+    /// The part of the current message that has been read.
     read: Vec<u8>,
     step: usize,
 }

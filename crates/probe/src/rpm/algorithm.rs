@@ -1,4 +1,4 @@
-//! The algorithm (section "Final Algorithm"): load on more and more connections until the goodput is stable,
+//! The algorithm (section "Final Algorithm"): load on more and more connections until the goodput is stable
 //! and then until the responsiveness is stable, with probes all the time.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ pub struct Settings {
     pub distance: usize,
     /// ID: length of an interval, more than zero.
     pub interval: Span,
-    /// TMP: percent of the probes, the fastest, that count.
+    /// TMP: percentage of the fastest probes that count.
     pub trimmed_mean: u32,
     /// SDT: tolerance of the standard deviation, percent.
     pub tolerance: u32,
@@ -25,13 +25,13 @@ pub struct Settings {
     pub more: u32,
     /// MNP: most load-generating connections.
     pub most: u32,
-    /// MPS: most probes a second, both kinds together.
+    /// MPS: most probes per second, both kinds together.
     pub probes_per_second: u32,
-    /// PTC: percent of the capacity that probes may take.
+    /// PTC: percentage of the capacity that probes may take.
     pub share: u32,
     /// Idle time before the load.
     pub idle: Span,
-    /// The limit of time, in intervals of load.
+    /// The time limit, in intervals of load.
     pub limit: usize,
 }
 
@@ -53,12 +53,13 @@ impl Default for Settings {
     }
 }
 
-/// Probes a second of each kind while there is no load.
+/// Probes per second of each kind while there is no load.
 const IDLE_PROBES: u64 = 10;
-/// Most probes of each kind that may be under way. Where answers take seconds, more of them tell nothing new.
+/// Most probes of each kind that may be under way. If answers take seconds, more probes give no new
+/// information.
 const UNDER_WAY: u32 = 100;
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Open a connection for load, and report it with [`Algorithm::connected`].
@@ -80,19 +81,19 @@ pub enum Action {
     },
 }
 
-/// How much a figure is to be believed (section "Confidence of Test-Results").
+/// The confidence in a figure (section "Confidence of Test-Results").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// The stage had fewer intervals than a moving average has.
     Low,
-    /// It had enough of them and was not stable.
+    /// It had enough intervals but was not stable.
     Medium,
     /// It was stable.
     High,
 }
 
 impl Confidence {
-    /// Its name in small letters.
+    /// Its name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,38 +104,38 @@ impl Confidence {
     }
 }
 
-/// What was seen by the end of an interval of load.
+/// The state at the end of an interval of load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Bytes that the load's receivers got in it.
+    /// Bytes that the load's receivers got in the interval.
     pub bytes: u64,
-    /// The moving average of the goodput, bytes a second. The time before the load counts as zero, so that it
-    /// is full after as many intervals as it has.
+    /// The moving average of the goodput, bytes per second. The time before the load counts as zero, so the
+    /// average is complete after as many intervals as it spans.
     pub goodput: f64,
-    /// Connections for load that were asked for.
+    /// Connections for load that were requested.
     pub connections: u32,
     /// Parts of the last intervals' probes, if there are both kinds.
     pub parts: Option<Parts>,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The intervals, in order.
     pub intervals: Vec<Interval>,
-    /// The probes that the figure is made of: complete in the last intervals that count.
+    /// The probes that make the figure: those that completed in the last intervals that count.
     pub samples: Vec<Sample>,
     /// The probes without load.
     pub idle: Vec<Sample>,
     /// The parts of the figure.
     pub parts: Option<Parts>,
-    /// The moving average of the goodput at the end, bytes a second.
+    /// The moving average of the goodput at the end, bytes per second.
     pub goodput: f64,
-    /// How much the goodput is to be believed.
+    /// The confidence in the goodput.
     pub goodput_confidence: Confidence,
-    /// How much the figure is to be believed.
+    /// The confidence in the figure.
     pub confidence: Confidence,
-    /// Probes that brought no answer.
+    /// Probes that got no answer.
     pub failed: u64,
     /// Probes that were not sent because too many were under way.
     pub withheld: u64,
@@ -148,7 +149,7 @@ enum Stage {
     Done { since: usize },
 }
 
-/// The algorithm at work in one direction.
+/// The algorithm for one direction.
 ///
 /// Call, with a `now` that never goes backward: what happened, then [`Algorithm::handle_timeout`], then do
 /// what [`Algorithm::poll_action`] says until it returns nothing; then wait until
@@ -184,7 +185,7 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// An algorithm that begins its idle time at `now`, and its load after it. `seed` is of the choice of
+    /// An algorithm that begins its idle time at `now`, followed by its load. `seed` is for the choice of
     /// connections.
     #[must_use]
     pub fn new(settings: Settings, now: Nanos, seed: u64) -> Algorithm {
@@ -255,7 +256,7 @@ impl Algorithm {
         }
     }
 
-    /// The receivers of the load got so many bytes more.
+    /// The receivers of the load got this many more bytes.
     pub fn transferred(&mut self, bytes: u64) {
         self.bytes += bytes;
         let most = 100 * 2 * (FOREIGN_BYTES + OWN_BYTES);
@@ -272,7 +273,7 @@ impl Algorithm {
         }
     }
 
-    /// A probe brought no answer.
+    /// A probe got no answer.
     pub fn failed(&mut self, is_foreign: bool) {
         self.landed(is_foreign);
         self.failed += 1;
@@ -306,7 +307,7 @@ impl Algorithm {
             self.is_loaded = true;
             self.actions.extend(self.connected.iter().map(|&connection| Action::Load { connection }));
             self.open(self.settings.first - self.opened.min(self.settings.first));
-            // Nothing is known of the capacity: one pair.
+            // The capacity is unknown: allow one pair.
             self.budget = 100 * (FOREIGN_BYTES + OWN_BYTES);
         }
         while self.is_loaded && !self.is_done() && now >= self.end_of_interval() {
@@ -317,8 +318,8 @@ impl Algorithm {
         }
     }
 
-    /// Sends a probe if there is room for it. The two kinds take turns at equal distances, and their number
-    /// is the same.
+    /// Sends a probe if there is room for it. The two kinds alternate at equal intervals, so their numbers
+    /// are equal.
     fn probe(&mut self, now: Nanos) {
         let per_second =
             if self.is_loaded { u64::from(self.settings.probes_per_second) } else { 2 * IDLE_PROBES };
@@ -352,7 +353,7 @@ impl Algorithm {
         self.actions.push_back(action);
     }
 
-    /// The probes that were complete in the last intervals that count, up to the end of interval `last`.
+    /// The probes that completed in the last intervals that count, up to the end of interval `last`.
     fn recent(&self, last: usize) -> impl Iterator<Item = &Sample> {
         let end_of = |ended: usize| self.start + Span(self.settings.interval.0.saturating_mul(ended as u64));
         let [from, to] = [(last + 1).saturating_sub(self.settings.distance), last + 1].map(end_of);
@@ -393,8 +394,8 @@ impl Algorithm {
         }
     }
 
-    /// Whether the standard deviation (of the population) of the last values is less than the tolerance, in
-    /// percent of the last one.
+    /// Whether the (population) standard deviation of the last values is less than the tolerance, in percent
+    /// of the last one.
     fn is_stable(&self, since: usize, tolerance: u32, of: impl Fn(&Interval) -> Option<f64>) -> bool {
         let distance = self.settings.distance;
         let last = &self.intervals[since.min(self.intervals.len())..];
@@ -404,7 +405,7 @@ impl Algorithm {
         deviation(&values) < f64::from(tolerance) / 100.0 * current
     }
 
-    /// What came of it so far.
+    /// The outcome so far.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let Settings { distance, tolerance, .. } = self.settings;

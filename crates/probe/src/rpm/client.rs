@@ -11,8 +11,8 @@ use crate::web::{Action, Event, Fetcher};
 
 /// How long a probe may take.
 const PATIENCE: Span = Span::from_secs(10);
-/// The first request on a connection, bytes: the end of the handshake of TLS, what HTTP/2 begins with, and a
-/// GET. With [`crate::web::TLS`] and [`ANSWER`] a foreign probe has [`super::FOREIGN_BYTES`].
+/// Bytes of the first request on a connection: the end of the TLS handshake, the HTTP/2 preface, and a GET.
+/// With [`crate::web::TLS`] and [`ANSWER`] a foreign probe has [`super::FOREIGN_BYTES`].
 const FIRST: u64 = 350;
 /// Further requests: a GET in HTTP/2 and TLS.
 const REQUEST: u64 = 100;
@@ -24,7 +24,7 @@ const ANSWER: u64 = 150;
 pub struct ClientConfig {
     /// Parameters. The idle time begins at zero on the driver's clock.
     pub settings: Settings,
-    /// Whether to load the way to the server or from it.
+    /// Whether to load the direction to the server or from it.
     pub direction: Direction,
     /// Version of TLS.
     pub tls: Tls,
@@ -36,10 +36,10 @@ pub struct ClientConfig {
     pub stop: Nanos,
 }
 
-/// The test of one direction. Of its [`Action`]s none resolves a name, and requests on a connection may
-/// follow each other before they are answered: the driver reports each answer with [`Event::Answered`], and
-/// what is read of the endless ones with [`Event::Loaded`]. The load goes on until [`ClientConfig::stop`],
-/// even if the figure is known before.
+/// The test of one direction. None of its [`Action`]s resolves a name. Several requests on a connection may
+/// be unanswered at a time: the driver reports each answer with [`Event::Answered`], and bytes read from
+/// endless ones with [`Event::Loaded`]. The load continues until [`ClientConfig::stop`], even if the figure
+/// is known before.
 ///
 /// Unlike a client over sockets it takes no time of its own.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Client {
     config: ClientConfig,
     algorithm: Algorithm,
     actions: VecDeque<Action>,
-    /// By number of connection.
+    /// By connection number.
     links: Vec<Link>,
     /// The connections for load, by their numbers in the algorithm.
     loads: Vec<u32>,
@@ -74,7 +74,7 @@ struct Link {
     /// When its stage began.
     since: Nanos,
     tcp: Span,
-    /// For each round trip.
+    /// Time for each round trip.
     tls: Span,
     /// Numbers of the self probes on it, the oldest first.
     asked: VecDeque<u32>,
@@ -91,7 +91,7 @@ enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Opening,
-    /// In this round trip of the handshake of TLS.
+    /// In this round trip of the TLS handshake.
     Tls(usize),
     Open,
     Closed,
@@ -175,7 +175,8 @@ impl Client {
         }
     }
 
-    /// A handshake has come so far: the next round trip of TLS, or what the connection is for.
+    /// Continues after a step of the handshake: with the next round trip of TLS, or with the connection's
+    /// purpose.
     fn go_on(&mut self, now: Nanos, connection: u32, round: usize) {
         let trips = self.config.tls.trips();
         let link = &mut self.links[connection as usize];
@@ -224,7 +225,7 @@ impl Client {
         }
     }
 
-    /// The probe, which is over; `None` if it was given up.
+    /// Removes a finished probe; `None` if it was given up.
     fn take(&mut self, is_foreign: bool, number: u32) -> Option<Probe> {
         let is_it = |probe: &Probe| (probe.is_foreign, probe.number) == (is_foreign, number);
         self.under_way.remove(self.under_way.iter().position(is_it)?)
@@ -262,7 +263,7 @@ impl Fetcher for Client {
         }
         self.algorithm.handle_timeout(now);
         if self.algorithm.is_done() {
-            // Nobody waits for their answers.
+            // Their answers are no longer needed.
             self.under_way.clear();
         }
         self.act(now);

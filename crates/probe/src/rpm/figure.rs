@@ -1,11 +1,11 @@
-//! The figure: how long probes took, and what follows from it.
+//! The figure: how long probes took, and the resulting responsiveness.
 
 use goodqueue::{Nanos, Span};
 
-/// What a probe took.
+/// The times of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A request for one byte on a connection of its own.
+    /// A request for one byte on a separate connection.
     Foreign {
         /// The handshake of TCP (`tcp_f`).
         tcp: Span,
@@ -21,28 +21,28 @@ pub enum Answer {
     },
 }
 
-/// A probe that is complete.
+/// A completed probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// When it began.
     pub began: Nanos,
     /// When it was complete.
     pub at: Nanos,
-    /// What it took.
+    /// Its times.
     pub answer: Answer,
 }
 
-/// How many values count to one.
+/// How to reduce many values to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// The mean of the shortest values, of so many percent of all.
+    /// The mean of the shortest values, this many percent of all.
     TrimmedMean(u32),
-    /// The value below which so many percent lie, by nearest rank.
+    /// The value below which this many percent lie, by nearest rank.
     Percentile(u32),
 }
 
 impl Rank {
-    /// The one of `values`, nanoseconds, in any order; `None` of none.
+    /// The result for `values`, nanoseconds, in any order; `None` if there are none.
     #[must_use]
     pub fn of(self, values: &[u64]) -> Option<f64> {
         match self {
@@ -57,13 +57,13 @@ impl Rank {
     }
 }
 
-/// How many of `len` values are up to the percentile, by nearest rank; at least one of any.
+/// How many of `len` values are up to the percentile, by nearest rank; at least one if there are any.
 fn kept(len: usize, percent: u32) -> usize {
     (len * percent.clamp(1, 100) as usize).div_ceil(100)
 }
 
 /// The single-sided trimmed mean (section "Aggregating the Measurements"): of the shortest `percent` of the
-/// values, rounded up to whole values. `None` of no values.
+/// values, rounded up to whole values. `None` if there are no values.
 #[must_use]
 pub fn trimmed_mean(values: &[u64], percent: u32) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -104,7 +104,7 @@ impl Parts {
         Some(Parts { tcp: of(&tcps)?, tls: of(&tlss), http: of(&https)?, own: of(&owns)? })
     }
 
-    /// Round trips a minute on separate connections. Each term has the same weight (sections "For the
+    /// Round trips per minute on separate connections. Each term has the same weight (sections "For the
     /// TLS-Enabled Case" and "For the TCP-Only Case").
     #[must_use]
     pub fn foreign(&self) -> f64 {
@@ -114,7 +114,7 @@ impl Parts {
         per_minute(sum / count)
     }
 
-    /// Round trips a minute on connections that carry load.
+    /// Round trips per minute on connections that carry load.
     #[must_use]
     pub fn loaded(&self) -> f64 {
         per_minute(self.own)
@@ -127,7 +127,7 @@ impl Parts {
     }
 }
 
-/// Round trips a minute, of one in nanoseconds.
+/// Round trips per minute, for a round trip in nanoseconds.
 fn per_minute(ns: f64) -> f64 {
     60e9 / ns.max(1.0)
 }
@@ -157,7 +157,7 @@ impl Category {
         }
     }
 
-    /// Its name in small letters.
+    /// Its name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

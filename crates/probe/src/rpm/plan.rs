@@ -26,7 +26,7 @@ impl Tls {
         }
     }
 
-    /// The round trips of its handshake, as [`web::TLS`]. What the client sends last in 1.3 goes with its
+    /// The round trips of its handshake, like [`web::TLS`]. In 1.3 the client's last message goes with its
     /// first request.
     #[must_use]
     pub const fn trips(self) -> &'static [(u64, u64)] {
@@ -44,7 +44,7 @@ pub struct Plan {
     pub settings: Settings,
     /// Version of TLS.
     pub tls: Tls,
-    /// Congestion control of connections, the kernel's name; empty where it is not known.
+    /// Congestion control of connections, the kernel's name; empty if it is not known.
     pub cc: String,
     /// Server host, counted from 0.
     pub host: usize,
@@ -52,7 +52,7 @@ pub struct Plan {
 
 /// The loads, in order, with their names.
 pub const LOADS: [(&str, Direction); 2] = [("download", Direction::Down), ("upload", Direction::Up)];
-/// Names of the probes: the parts of the figure. The last is that of self probes.
+/// Names of the probes: the parts of the figure. The last one is for self probes.
 pub const PROBES: [&str; 4] = ["new: TCP", "new: TLS", "new: HTTP", "loaded: HTTP"];
 const OWN: u32 = 3;
 
@@ -76,7 +76,7 @@ impl Plan {
         LOADS.iter().flat_map(|&way| (0..most).map(move |number| flow(way, number))).collect()
     }
 
-    /// The place of the first connection of a load in [`Plan::flows`].
+    /// The index of the first connection of a load in [`Plan::flows`].
     #[must_use]
     pub fn first_flow(&self, direction: Direction) -> u32 {
         if direction == Direction::Down { 0 } else { self.settings.most }
@@ -91,8 +91,8 @@ impl Plan {
     }
 }
 
-/// What an answer is in the series of [`PROBES`], the first of which has the number `first`. `number` is
-/// that of the probe among those of its kind; `began` is nanoseconds from the start of the load.
+/// An answer as samples of the series of [`PROBES`], the first of which has the number `first`. `number` is
+/// the probe's number among those of its kind; `began` is in nanoseconds from the start of the load.
 pub fn samples(answer: Answer, first: u32, number: u32, began: i64) -> impl Iterator<Item = Sample> {
     let parts = match answer {
         Answer::Foreign { tcp, tls, http } => [Some(tcp), tls, Some(http), None],
@@ -113,7 +113,7 @@ pub fn samples(answer: Answer, first: u32, number: u32, began: i64) -> impl Iter
     })
 }
 
-/// The same of a probe that brought no answer.
+/// The same for a probe that got no answer.
 #[must_use]
 pub fn lost(is_foreign: bool, first: u32, number: u32, began: i64) -> Sample {
     let probe = first + if is_foreign { OWN - 1 } else { OWN };

@@ -1,4 +1,4 @@
-//! The definition against arithmetic by hand.
+//! The definition compared with arithmetic by hand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,11 +28,11 @@ fn own(at: Nanos, http: u64) -> Sample {
 fn a_trimmed_mean_is_of_the_fastest_ones() {
     assert_eq!(trimmed_mean(&[], 95), None);
     assert_eq!(trimmed_mean(&[7], 95), Some(7.0));
-    // 95 % of 19 are 18.05: all count. Of 20 they are 19: the slowest does not.
+    // 95 % of 19 values are 18.05, so all count. 95 % of 20 are 19, so the slowest does not count.
     let ten_and_one = |tens: usize| [vec![10; tens], vec![1000]].concat();
     assert_eq!(trimmed_mean(&ten_and_one(18), 95), Some((180.0 + 1000.0) / 19.0));
     assert_eq!(trimmed_mean(&ten_and_one(19), 95), Some(10.0));
-    // Of 1 to 100 the mean of 1 to 95 is 48.
+    // For 1 to 100, the mean of 1 to 95 is 48.
     let hundred: Vec<u64> = (1..=100).rev().collect();
     assert_eq!(trimmed_mean(&hundred, 95), Some(48.0));
     assert_eq!(Rank::Percentile(50).of(&hundred), Some(50.0));
@@ -41,8 +41,8 @@ fn a_trimmed_mean_is_of_the_fastest_ones() {
 
 #[test]
 fn the_figure_is_the_mean_of_two_rates() {
-    // Foreign: (20 + 40 + 60) / 3 = 40 ms are 1500 a minute. Self: 120 ms are 500. Their mean is 1000.
-    // A mean of the times (80 ms) would be 750.
+    // Foreign: (20 + 40 + 60) / 3 = 40 ms are 1500 per minute. Self: 120 ms are 500. Their mean is 1000. A
+    // mean of the times (80 ms) would be 750.
     let samples = [foreign(at(0), [20, 40, 60]), own(at(0), 120)];
     let parts = Parts::of(&samples, Rank::TrimmedMean(95)).unwrap();
     assert_eq!((parts.foreign(), parts.loaded(), parts.rpm()), (1500.0, 500.0, 1000.0));
@@ -59,8 +59,8 @@ fn categories_begin_at_their_limits() {
     assert_eq!(names, ["poor", "fair", "fair", "good", "good", "excellent"]);
 }
 
-/// Runs the algorithm over a path: `goodput(s)` are the bytes of second `s` of the load, and every probe
-/// takes `rtt(s)` for each round trip. All actions, with their times.
+/// Runs the algorithm over a path: `goodput(s)` is the bytes in second `s` of the load, and every probe takes
+/// `rtt(s)` for each round trip. Returns all actions with their times.
 fn over_path(
     settings: Settings,
     goodput: impl Fn(u64) -> u64,
@@ -100,8 +100,8 @@ fn over_path(
 fn a_steady_path_is_known_after_eleven_intervals() {
     let (algorithm, actions) = over_path(Settings::default(), |_| 10_000_000, |_| 100);
     let outcome = algorithm.outcome();
-    // The average is full after 4 intervals. The 4 averages at the ends of intervals 4 to 7 are equal, and so
-    // are the 4 figures after them.
+    // The average is complete after 4 intervals. The 4 averages at the ends of intervals 4 to 7 are equal,
+    // and so are the 4 figures after them.
     assert_eq!(outcome.intervals.len(), 11);
     let averages: Vec<f64> = outcome.intervals.iter().take(5).map(|one| one.goodput / 1e6).collect();
     assert_eq!(averages, [2.5, 5.0, 7.5, 10.0, 10.0]);
@@ -110,7 +110,8 @@ fn a_steady_path_is_known_after_eleven_intervals() {
     // One connection more with each interval.
     let connections: Vec<u32> = outcome.intervals.iter().map(|one| one.connections).collect();
     assert_eq!(connections, (1..=11).collect::<Vec<u32>>());
-    // 50 of each kind a second, in turns, in every loaded second but the first, whose budget is not known.
+    // 50 of each kind per second, alternating, in every loaded second but the first, whose budget is not
+    // known.
     let kinds = |from: u64, is: fn(&Action) -> bool| {
         let second = at(from)..at(from + 1000);
         actions.iter().filter(|(now, action)| second.contains(now) && is(action)).count()
@@ -125,7 +126,7 @@ fn a_steady_path_is_known_after_eleven_intervals() {
 
 #[test]
 fn probes_take_a_twentieth_of_a_slow_path() {
-    // 120 kB/s: 5 % are 6000 bytes, one pair a second.
+    // 120 kB/s: 5 % are 6000 bytes, one pair per second.
     let (_, actions) = over_path(Settings::default(), |_| 120_000, |_| 100);
     let loaded = |action: &&(Nanos, Action)| action.0 >= at(2000) && action.0 < at(12_000);
     let foreign = actions.iter().filter(loaded).filter(|(_, action)| *action == Action::Foreign).count();
@@ -141,7 +142,7 @@ fn what_does_not_settle_ends_at_the_limit() {
     assert_eq!(outcome.intervals.len(), 20);
     assert_eq!((outcome.goodput_confidence, outcome.confidence), (Confidence::Medium, Confidence::Low));
     assert_eq!(outcome.parts.unwrap().rpm(), 1200.0);
-    // Delay that does so: the goodput is stable, the responsiveness is not.
+    // Delay that does the same: the goodput is stable, the responsiveness is not.
     let (algorithm, _) = over_path(Settings::default(), |_| 10_000_000, |s| 20 << (s / 4 % 2 * 2));
     let outcome = algorithm.outcome();
     assert_eq!((outcome.goodput_confidence, outcome.confidence), (Confidence::High, Confidence::Medium));

@@ -46,8 +46,8 @@ pub const PACE: f64 = 2.5;
 /// UDP payload of a game's input, bytes. J. Färber, "Network game traffic modelling" (NetGames 2002), fits 80
 /// bytes (most frequent value) to the clients of Counter-Strike.
 pub const INPUT: usize = 80;
-/// UDP payload of a game's state, bytes: our choice. Färber fits 120 to the servers of 2002; games send more
-/// since then.
+/// UDP payload of a game's state, bytes: our choice. Färber fits 120 to the servers of 2002; games have sent
+/// more since then.
 pub const STATE: usize = 300;
 
 /// Heights of a call's picture in lines, each with the bit rate from which it is used, bits per second:
@@ -130,8 +130,8 @@ impl PeerConfig {
         signed(at.0).saturating_sub(signed(self.origin.0))
     }
 
-    /// A time of this end's clock as a datagram has it: from the start of the load. The clocks of two hosts
-    /// began at different times.
+    /// A time of this end's clock in the form of a datagram: from the start of the load. The clocks of two
+    /// hosts began at different times.
     fn sent(&self, at: u64) -> u64 {
         at.wrapping_sub(self.origin.0)
     }

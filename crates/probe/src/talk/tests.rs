@@ -278,7 +278,7 @@ proptest! {
     }
 }
 
-/// If the driver is late, as one over sockets is, an end that is past its stop wants nothing more.
+/// If the driver is late, as over sockets, an end that is past its stop wants nothing more.
 #[test]
 fn an_end_polled_after_its_stop_is_over() {
     for (app, side) in

@@ -29,12 +29,12 @@ pub enum Action {
     Send {
         /// Number of the connection.
         connection: u32,
-        /// Bytes to write; `u64::MAX`: without an end.
+        /// Bytes to write; `u64::MAX`: endless.
         request: u64,
-        /// Bytes that the server answers with; `u64::MAX`: without an end.
+        /// Bytes that the server answers with; `u64::MAX`: endless.
         response: u64,
     },
-    /// Close the connection, if it was opened. Later events of it have no effect.
+    /// Close the connection, if it was opened. Its later events have no effect.
     Close {
         /// Number of the connection.
         connection: u32,
@@ -67,7 +67,7 @@ pub enum Event {
         /// Number of the connection.
         connection: u32,
     },
-    /// Part of a request or an answer without an end was read at its far end. For [`crate::rpm::Client`].
+    /// Part of an endless request or answer was read at its far end. For [`crate::rpm::Client`].
     Loaded {
         /// Number of the connection.
         connection: u32,

@@ -66,7 +66,7 @@ pub trait Fetcher: std::fmt::Debug + Send {
     /// Gives up what is loading and fetches no more. For a run that is stopped.
     fn stop(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample));
 
-    /// What a test of responsiveness came to so far; `None` of all others.
+    /// The outcome of a responsiveness test so far; `None` for all others.
     fn outcome(&self) -> Option<Outcome> {
         None
     }

@@ -202,34 +202,35 @@ pub fn all(seed: u64) -> Vec<Path> {
             name: "LTE",
             about: "Sprout's model of a cellular link: packets leave at random times, and their mean rate is a \
                     random walk between 100 and 1000 packets a second (1.2 to 12 Mbit/s) with 200 packets a \
-                    second per square root of a second. Up half of each.",
+                    second per square root of a second. Up, each is half of that.",
             lines: [sprout(base + 11, [50, 500, 100], 0), sprout(base + 12, [100, 1000, 200], 0)],
             trouble: Trouble::None,
         },
         Path {
             name: "DOCSIS",
-            about: "A cable shared with six neighbours, each of whom is active for 15 s in 45 s: 4 to 10 Mbit/s \
-                    up, 40 to 100 down.",
+            about: "A cable link shared with six neighbours, each of them active for 15 s in 45 s on average: 4 \
+                    to 10 Mbit/s up, 40 to 100 down.",
             lines: [shared(base + 21, 10_000, 4), shared(base + 22, 100_000, 1)],
             trouble: Trouble::None,
         },
         Path {
             name: "Starlink",
-            about: "Every 15 s a new satellite with a rate of its own: 6 to 18 Mbit/s up, 40 to 160 down, and \
-                    3 % more or less each second.",
+            about: "Every 15 s there is a new satellite with a rate of its own: 6 to 18 Mbit/s up, 40 to 160 \
+                    down. Each second the rate is about 3 % higher or lower.",
             lines: [satellites(base + 31, [6_000, 18_000], 8), satellites(base + 32, [40_000, 160_000], 4)],
             trouble: Trouble::None,
         },
         Path {
             name: "outage",
-            about: "8 Mbit/s up and 40 down. At second 40 nothing passes for 3 s, then a quarter for 2 s.",
+            about: "8 Mbit/s up and 40 down. At second 40 nothing passes for 3 s, and then a quarter of the \
+                    rate for 2 s.",
             lines: [outage(8_000, 2), outage(40_000, 2)],
             trouble: Trouble::None,
         },
         Path {
             name: "bad reflectors",
             about: "8 Mbit/s up and 40 down, 15 % more or less every 5 s. One reflector adds up to 80 ms from \
-                    second 30 on, another one falls silent at second 50.",
+                    second 30 on; another one falls silent at second 50.",
             lines: [uneven(base + 41, 8_000, 2), uneven(base + 42, 40_000, 2)],
             trouble: Trouble::BadReflectors,
         },

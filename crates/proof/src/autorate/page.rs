@@ -125,9 +125,9 @@ pub fn page(results: &[Results], pictures: &[(String, String)]) -> String {
     let _ = writeln!(out, "## The bars\n\n{BARS}\n{verdicts}");
     let constant = results.iter().find(|(path, _)| path.name == "constant");
     if let Some((_, outcomes)) = constant {
-        out += "On the constant link, from second 30 on, the rate of the shaper is within these shares of its \
-                median for 98 % of the time, with the seed for which it varies most (bar for ours: 50 to 150 %, \
-                since a climb is a short rise):\n\n\
+        out += "On the constant link, from second 30 on, the rate of the shaper stays within this range of its \
+                median for 98 % of the time. The range has the extremes of all seeds. The bar for ours is 50 to \
+                150 %, since a climb is a short rise.\n\n\
                 | | up | down |\n| --- | ---: | ---: |\n";
         for (who, outcomes) in outcomes.iter().filter(|(who, _)| [Who::CakeAutorate, Who::Ours].contains(who))
         {
@@ -154,27 +154,27 @@ docs`, and is the same on every machine.
 
 ";
 
-const METHOD: &str = "A router has `cake` in each direction. Up it is in front of the link; down, behind it, where \
-only the senders' reaction to its drops can shorten the queue on the link. In front of the link is a FIFO of one \
-second. Four CUBIC flows load each direction, both at the same time, over a round trip of 32 ms. Probes go to the \
-reflectors, 20 a second in all, whose clocks are wrong. Each run has 2 s without load and 100 s with load; from \
-second 12 on it counts. *Rise* is how much longer a small packet took one way than the median without load. The \
-*factor* is its 95th percentile, divided by the oracle's. Each figure is the median of five seeds, which give the \
-links other rates and the runs other random numbers.
+const METHOD: &str = "A router has `cake` in each direction. For uploads it is in front of the link. For downloads it \
+is behind the link, where only the senders' reaction to its drops can shorten the queue on the link. The link has a \
+FIFO of one second in front of it. Four CUBIC flows load each direction, both at the same time, over a round trip of \
+32 ms. The reflectors get 20 probes a second in all, and their clocks are wrong. Each run has 2 s without load and \
+100 s with load; it counts from second 12 on. *Rise* is how much longer a small packet took one way than the median \
+without load. The *factor* is the 95th percentile of the rise, divided by the oracle's. Each figure is the median of \
+five seeds. Each seed gives the links different rates, and the runs different random numbers.
 
-* *fixed*: at the least and at the mean rate of the link.
+* *fixed*: the shaper stays at the minimum or at the mean rate of the link.
 * *cake-autorate's rules*: the published rules and defaults, from its documentation, with one-way delays.
 * *ours*: the default parameters, the same on all links.
-* *oracle*: ORACLE % of the rate that the link has at that moment, every 5 ms. No controller can know it.
-* *oracle, 100 ms late*: it is told the rate of the link and the length of its queue, without error, but 100 ms late: \
-about as late as two probes are. It sets ORACLE % of that rate, less what drains the queue in 100 ms. It need not \
-make a queue to find a higher rate, as a controller must.
+* *oracle*: sets ORACLE % of the link's rate of the moment, every 5 ms. No controller can know that rate.
+* *oracle, 100 ms late*: knows the rate of the link and the length of its queue without error, but 100 ms late, about \
+as late as two probes. It sets ORACLE % of that rate, minus what drains the queue in 100 ms. Unlike a controller, it \
+does not have to make a queue to find a higher rate.
 
-Both controllers get limits by one rule from the highest rate of the link: 5 % of it, half of it at the start, and \
-150 % at most.
+One rule gives both controllers their limits from the highest rate of the link: at least 5 % of it, half of it at the \
+start, and at most 150 %.
 ";
 
-const BARS: &str = "Ours is to have at least 85 % of the oracle's goodput, at a 95th percentile of the rise of at \
+const BARS: &str = "Ours should have at least 85 % of the oracle's goodput, and a 95th percentile of the rise of at \
 most 1.5 times the oracle's. The table has the median of five seeds and their range. A bar that some seeds meet and \
 others miss is undecided.
 
@@ -183,28 +183,28 @@ others miss is undecided.
 
 const CAUSES: &str = "## Why bars are missed
 
-* *Rise, up.* The oracle has no queue at all in front of a line whose rate it knows, so its 95th percentile is a packet \
-or two and the jitter: 2 to 5 ms. A controller learns that the link has become slower from a queue, and that it has \
-become faster by making one. Each costs 0.2 to 0.4 s with 5 to 25 ms: two probes, the way there and back, and the \
-drain. On a link that changes every five seconds that is more than 5 % of the time. In absolute terms the 95th \
-percentile is some 6 to 13 ms; under cake-autorate's rules it is about 50 ms.
-* *Lateness is not the cause.* An oracle that learns the rate and the queue 100 ms late meets every bar. What a \
-controller lacks is the rate itself.
-* *Two attempts.* A climb in steps that ends when delay rises, which is what these figures show; and short tries, \
-which raised the rate until the bytes sent would make a queue of 6 to 10 ms, lowered it at once, and compared the \
-samples with that queue. The tries had a factor of 1.1 to 2.0 up, but on LTE and Starlink only 54 to 58 % of the \
-oracle's goodput: TCP does not fill a rate that lasts a tenth of a second, so the tries showed too little. Both are \
-in the history of the code.
-* *A third attempt*, up only: the router knows what enters the link, so each sample moved weight among 129 rates that \
-the link may have, and a slow ramp looked for more. Its parameters were chosen in a plain model of the link, without \
-TCP. There it met 40 of 44 bars; a copy of the present design met 27. In the simulator, on other links than these and \
-with one seed, its factor was at most 1.5 on four links of seven, but it had only 10 to 76 % of the oracle's goodput \
-on five. A likely cause: at low rates probes wait for packets in the shaper itself, which counted as a queue on the \
-link. It was not kept, and it is not in the history of the code.
-* *Goodput, LTE.* The rate is a random walk with 200 packets a second per square root of a second. What was measured \
-half a second ago is wrong by a quarter.
+* *Rise, up.* The oracle knows the rate of the line and has no queue at all in front of it, so its 95th percentile is \
+a packet or two and the jitter: 2 to 5 ms. A controller learns from a queue that the link has become slower, and must \
+make a queue to learn that it has become faster. Each costs 0.2 to 0.4 s with a delay of 5 to 25 ms: two probes, the \
+way there and back, and the drain. On a link that changes every five seconds, that is more than 5 % of the time. In \
+absolute terms the 95th percentile is about 6 to 13 ms; under cake-autorate's rules it is about 50 ms.
+* *Lateness is not the cause.* An oracle that learns the rate and the queue 100 ms late meets every bar. A controller \
+lacks the rate itself.
+* *Two attempts.* The first is a climb in steps that ends when the delay rises; these figures show it. The second was \
+short tries: they raised the rate until the bytes sent would make a queue of 6 to 10 ms, lowered it at once, and \
+compared the samples with that queue. For uploads the tries had a factor of 1.1 to 2.0, but on LTE and Starlink only \
+54 to 58 % of the oracle's goodput. TCP does not fill a rate that lasts a tenth of a second, so the tries showed too \
+little. Both are in the history of the code.
+* *A third attempt*, for uploads only: the router knows what enters the link. So each sample moved weight among 129 \
+rates that the link may have, and a slow ramp looked for a higher rate. We chose its parameters in a simple model of \
+the link, without TCP. There it met 40 of 44 bars; a copy of the present design met 27. In the simulator, on links \
+other than these and with one seed, its factor was at most 1.5 on four of seven links, but on five it had only 10 to \
+76 % of the oracle's goodput. A likely cause: at low rates, probes wait for packets in the shaper itself, and this \
+counted as a queue on the link. We did not keep it, and it is not in the history of the code.
+* *Goodput, LTE.* The rate is a random walk with 200 packets a second per square root of a second. A measurement \
+from half a second ago is wrong by a quarter.
 
-What the page does not say: each figure is of one load. The parameters were chosen on the links of the first seed, \
-so others may be followed less well. Rates of a real link also depend on how much is sent (request and \
-grant, carrier aggregation), which these do not.
+Limits of this page: each figure is for one load. We chose the parameters on the links of the first seed, so ours may \
+follow other links less well. The rate of a real link also depends on how much is sent (request and grant, carrier \
+aggregation). The rates here do not.
 ";

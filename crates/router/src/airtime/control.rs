@@ -1,4 +1,4 @@
-//! Sets the weights of stations by a policy: a state machine without clock and socket.
+//! Sets the weights of stations by a policy: a state machine without a clock or a socket.
 
 use goodqueue::wifi::StationId;
 use goodqueue::wifi::policy::{GroupId, Groups, PolicyTimer, Stations};
@@ -15,7 +15,7 @@ pub type MembershipOf = Box<dyn Fn(Mac, &str) -> Option<Membership>>;
 
 /// A policy for the stations of a radio.
 pub struct Rules {
-    /// The groups, whose shares hold whichever of their stations are active; `None`: weights as given.
+    /// The groups, whose shares hold no matter which of their stations are active; `None`: weights as given.
     pub groups: Option<Groups>,
     /// How often the weights of groups are computed.
     pub interval: Span,
@@ -34,7 +34,7 @@ pub struct Standing<'a> {
     pub interface: &'a str,
     /// Whether packets wait for it.
     pub has_packets: bool,
-    /// Its weight, if the driver tells it.
+    /// Its weight, if the driver reports it.
     pub weight: Option<u16>,
 }
 
@@ -55,7 +55,7 @@ impl Controller {
         Controller { rules, timer, places }
     }
 
-    /// The changes of weights at `now`, for these stations. A station without a membership is outside of all
+    /// The changes of weights at `now`, for these stations. A station without a membership is outside all
     /// groups, with weight 1; its weight does not change under a static policy.
     pub fn update(&mut self, now: Nanos, stations: &[Standing<'_>]) -> Vec<Weight> {
         for slot in &mut self.places.slots {
@@ -94,8 +94,8 @@ impl Controller {
         match &mut self.timer {
             Some(timer) => {
                 let (group, weight) = membership.unwrap_or((None, 1));
-                // What read the policy has checked groups and weights; the number of a station below 2^20 is
-                // one that a stack can have.
+                // The policy's reader has checked groups and weights; a stack can have any station number
+                // below 2^20.
                 let _ = timer.policy.put(id, group, weight);
             }
             None => {
@@ -205,7 +205,7 @@ mod tests {
         let known = |station: &Standing<'static>| Standing { weight: Some(1024), ..*station };
         let both: Vec<Standing<'_>> = all[..2].iter().map(known).collect();
         assert_eq!(controller.update(Nanos(400_000_000), &both), [], "nothing new to say");
-        // A weight that somebody else has set is set again.
+        // The controller overwrites a weight that something else has set.
         let meddled = Standing { weight: Some(256), ..both[0] };
         assert_eq!(weights(&controller.update(Nanos(600_000_000), &[meddled, both[1]])), [(1, 1024)]);
     }
@@ -214,12 +214,12 @@ mod tests {
     fn the_number_of_a_station_that_left_goes_to_the_next() {
         let mut controller = guests(Mode::Weighted);
         let _ = controller.update(Nanos(0), &[standing(1, true), standing(2, true)]);
-        // Station 1 leaves, two guests join: the first has its number, and is a guest all the same.
+        // Station 1 leaves and two guests join. The first gets its number, but is still a guest.
         let three = [standing(2, true), standing(3, true), standing(4, true)];
         let changes = controller.update(Nanos(200_000_000), &three);
         assert_eq!(weights(&changes), [(3, 1024), (2, 1024), (4, 1024)], "only guests: equal weights");
         assert_eq!(controller.places.slots.len(), 3);
-        // A station that roamed is another one here.
+        // A station that roamed counts as a different one here.
         let roamed = Standing { index: 4, interface: "wlan1", ..standing(2, true) };
         let changes = controller.update(Nanos(400_000_000), &[roamed]);
         assert_eq!((changes[0].index, changes[0].weight), (4, 1024));
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(weights(&controller.update(Nanos(0), &busy)), [(1, 1024), (2, 512), (3, 512)]);
         let weighed = |weight| Standing { weight: Some(weight), ..standing(2, true) };
         let quiet = [standing(1, false), weighed(512), standing(3, false)];
-        // At 200 and 400 ms the others still count, and the driver does not tell their weights.
+        // At 200 and 400 ms the others still count, and the driver does not report their weights.
         for (time, expected) in [(200, vec![(1, 1024), (3, 512)]), (400, vec![(1, 1024), (3, 512)])] {
             assert_eq!(weights(&controller.update(Nanos(time * 1_000_000), &quiet)), expected, "{time} ms");
         }

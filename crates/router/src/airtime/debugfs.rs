@@ -43,7 +43,7 @@ pub struct Deficits {
 }
 
 impl Deficits {
-    /// Reads the texts of both files. A line that is not there, or says something else, is `None`.
+    /// Reads the texts of both files. A missing line, or one with other contents, is `None`.
     #[must_use]
     pub fn of(airtime: &str, aql: &str) -> Deficits {
         Deficits {
@@ -57,7 +57,7 @@ impl Deficits {
     }
 }
 
-/// The values behind `name:`; of `low/high` the one at `place`.
+/// The values after `name:`; for `low/high`, the one at `place`.
 fn line(text: &str, name: &str, place: usize) -> Option<PerAc<i64>> {
     let behind = |line: &'_ str| Some(line.trim().strip_prefix(name)?.strip_prefix(':')?.to_owned());
     let values = text.lines().find_map(behind)?;

@@ -11,10 +11,10 @@ use crate::{Error, Result};
 
 /// What the names of the files begin with.
 const AIRTIME: &str = "airtime";
-/// The weight of a station that nobody has given one (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
+/// The default weight of a station (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
 pub(super) const DEFAULT_WEIGHT: u16 = 256;
 
-/// Who takes weights: the kernel, or a test.
+/// The receiver of weights: the kernel, or a test.
 trait Taker {
     fn set_weight(&mut self, weight: &Weight) -> Result<()>;
 }
@@ -57,7 +57,8 @@ impl State {
         })
     }
 
-    /// Notes the weights of stations that are about to change for the first time; whether there were any.
+    /// Notes the weights of stations that are about to change for the first time; returns whether there were
+    /// any.
     fn note(&mut self, weights: &[Weight], now: impl Fn(u32, Mac) -> Option<u16>) -> bool {
         let count = self.before.len();
         for Weight { interface, index, mac, .. } in weights {
@@ -82,8 +83,8 @@ impl State {
     }
 }
 
-/// The weights of a radio that this process sets. [`Hold::release`] puts back what was there; after the
-/// process was killed, the next [`Hold::take`] of the radio or [`restore`] does.
+/// The weights of a radio that this process sets. [`Hold::release`] restores the previous ones. If the
+/// process was killed, the next [`Hold::take`] of the radio or [`restore`] does so.
 pub struct Hold {
     state: State,
     folder: PathBuf,
@@ -91,8 +92,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes a radio, and first puts back what a killed process left: the number of stations whose weights
-    /// changed by that.
+    /// Takes a radio, and first restores what a killed process left. Returns the number of stations whose
+    /// weights this changed.
     ///
     /// # Errors
     /// `Refused` if another process sets the radio's weights; `Missing` without the right to do so.
@@ -120,7 +121,7 @@ impl Hold {
         Ok((Hold { state, folder, _lock: lock }, count))
     }
 
-    /// Sets weights. The first change of each station is written down before it is made.
+    /// Sets weights. Before the first change of each station, its old weight is written to the file.
     ///
     /// # Errors
     /// `Missing` if the driver takes no weights, or without the right to set them.
@@ -135,7 +136,7 @@ impl Hold {
         weights.iter().try_for_each(|weight| taker.set_weight(weight))
     }
 
-    /// Puts back the weights that were there before; returns their number.
+    /// Restores the previous weights; returns their number.
     ///
     /// # Errors
     /// Those of [`Hold::set`].
@@ -148,8 +149,8 @@ fn of_radio(states: &States, index: u32) -> Result<Option<State>> {
     Ok(states.all::<State>(AIRTIME)?.into_iter().find(|state| state.index == index))
 }
 
-/// The radios on which a killed process has left its weights: the names of those of `look`. Nobody without
-/// the missing right to read the files is reported.
+/// The names of the radios of `look` on which a killed process has left its weights; none without the right
+/// to read the files.
 #[must_use]
 pub fn left(look: &Snapshot) -> Vec<String> {
     let Ok(states) = States::open() else { return Vec::new() };
@@ -163,7 +164,8 @@ pub fn left(look: &Snapshot) -> Vec<String> {
     names
 }
 
-/// Puts back the weights that a killed process has left on the radios of `look`: a line for each.
+/// Restores the weights of the radios of `look` on which a killed process has left its own; returns a line
+/// for each.
 ///
 /// # Errors
 /// Those of [`Hold::take`].
@@ -257,9 +259,9 @@ mod tests {
         let look = driver.look();
         hold.set_with(&mut driver, &look, &[weight(2, 512)]).expect("set");
         assert_eq!((driver.0[&mac(1)], driver.0[&mac(2)]), (1024, 512));
-        // Killed: only the lock goes with the process.
+        // The process is killed: only the lock goes with it.
         drop(hold);
-        // Station 1 leaves and takes its weight along.
+        // Station 1 leaves, and its weight is gone with it.
         driver.0.remove(&mac(1));
         let (mut hold, count) = take(&mut driver).expect("it is free");
         assert_eq!((count, driver.0[&mac(2)]), (1, 300));

@@ -59,7 +59,7 @@ fn no_fairness(whose: &str) -> Error {
 }
 
 impl Radio {
-    /// Checks that the driver takes weights and, for `groups`, that it tells what waits for a station.
+    /// Checks that the driver takes weights and, for `groups`, that it reports what waits for a station.
     ///
     /// # Errors
     /// `Missing` with the name of what it lacks.
@@ -100,9 +100,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at the radios that these interfaces belong to; at all access points if there are none. Of a
-    /// radio it takes all access points, and interfaces of other kinds that are named: the air is the
-    /// radio's.
+    /// Looks at the radios that these interfaces belong to, or at all access points if no names are given. It
+    /// takes all access points of a radio, and those interfaces of other kinds that are named, since they
+    /// share the radio's air.
     ///
     /// # Errors
     /// `Refused` for a name that is no Wi-Fi interface, `Missing` if there is no access point.
@@ -121,7 +121,7 @@ impl Snapshot {
         Ok(look)
     }
 
-    /// The stations of the same interfaces now, without deficits; radios and interfaces as they were. It
+    /// The current stations of the same interfaces, without deficits; radios and interfaces are unchanged. It
     /// costs less than [`Snapshot::now`], and is enough for a [`Controller`].
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl Snapshot {
     }
 }
 
-/// Of all interfaces those that are meant.
+/// The interfaces of `all` that are meant.
 fn chosen(all: Vec<Interface>, names: &[String]) -> Result<Vec<Interface>> {
     let mut radios = Vec::new();
     for name in names {

@@ -1,7 +1,7 @@
 //! Requests to the kernel's wireless part, and its answers (`linux/nl80211.h`).
 //!
-//! The frame of a message is that of the crate `netlink-packet-generic`. The attributes are decoded here: the
-//! crate `wl-nl80211` 0.8 has no airtime weight, and it drops the number of each TID and hides its queue.
+//! The crate `netlink-packet-generic` provides the frame of a message. The attributes are decoded here: the
+//! crate `wl-nl80211` 0.8 has no airtime weight, drops the number of each TID, and hides its queue.
 
 use std::fmt;
 
@@ -90,7 +90,7 @@ impl ParseableParametrized<[u8], GenlHeader> for Message {
     }
 }
 
-/// The attributes in `bytes`. What is too short ends them.
+/// The attributes in `bytes`. They end at the first that is too short.
 fn attributes(bytes: &[u8]) -> Vec<Attribute> {
     let whole = NlasIterator::new(bytes).map_while(|nla| nla.ok());
     whole.map(|nla| (nla.kind(), nla.value().to_vec())).collect()
@@ -164,14 +164,14 @@ impl Interface {
     }
 }
 
-/// What the driver of a radio has.
+/// The features of a radio's driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Features {
     /// It schedules stations by airtime, and takes weights (`NL80211_EXT_FEATURE_AIRTIME_FAIRNESS`).
     pub airtime_fairness: bool,
     /// It limits the airtime that waits in the hardware (`NL80211_EXT_FEATURE_AQL`).
     pub aql: bool,
-    /// It tells what waits in mac80211's queues (`NL80211_EXT_FEATURE_TXQS`).
+    /// It reports what waits in mac80211's queues (`NL80211_EXT_FEATURE_TXQS`).
     pub txqs: bool,
 }
 
@@ -193,9 +193,9 @@ pub struct Radio {
     pub index: u32,
     /// Its name, as `iw` shows it: `phy0`.
     pub name: String,
-    /// What its driver has.
+    /// The features of its driver.
     pub features: Features,
-    /// Its queues, all together.
+    /// All its queues together.
     pub queues: Option<Txq>,
     /// Packets that may wait in all its queues.
     pub limit_packets: Option<u32>,
@@ -206,7 +206,7 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// Takes what one of several messages says of it.
+    /// Takes over what one of several messages says about it.
     fn read(&mut self, values: &[Attribute]) {
         for (attribute, value) in values {
             match *attribute {
@@ -309,7 +309,7 @@ impl Tid {
 }
 
 /// A station, as the access point counts it since it joined (`enum nl80211_sta_info`): `tx` is to the
-/// station, `rx` from it. What the driver does not tell is `None`.
+/// station, `rx` from it. What the driver does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Station {
     /// Its address.
@@ -324,7 +324,7 @@ pub struct Station {
     pub tx_rate_bps: Option<u64>,
     /// Rate of its last frame, bit/s.
     pub rx_rate_bps: Option<u64>,
-    /// What rate control expects to it, bit/s.
+    /// Throughput to it that rate control expects, bit/s.
     pub expected_bps: Option<u64>,
     /// Bytes to it.
     pub tx_bytes: u64,
@@ -365,7 +365,7 @@ impl Station {
             let count = read.unwrap_or(0);
             match attribute {
                 1 => station.inactive_ms = read,
-                // Of the counters of bytes, the newer ones have 64 bits.
+                // The newer byte counters have 64 bits.
                 2 if !wide_rx => station.rx_bytes = count,
                 3 if !wide_tx => station.tx_bytes = count,
                 23 => (station.rx_bytes, wide_rx) = (count, true),
@@ -406,7 +406,7 @@ impl Station {
 fn rate(bytes: &[u8]) -> Option<u64> {
     let all = attributes(bytes);
     let find = |kind| all.iter().find(|(attribute, _)| *attribute == kind);
-    // Above 6.5 Gbit/s there is only the one of 32 bits.
+    // Above 6.5 Gbit/s there is only the 32-bit value.
     let (_, value) = find(5).or_else(|| find(1))?;
     unsigned(value).map(|rate| rate.saturating_mul(100_000))
 }
@@ -469,7 +469,7 @@ impl Wireless {
     /// # Errors
     /// `System` if the kernel does not answer.
     pub fn radios(&mut self) -> Result<Vec<Radio>> {
-        // Without this a message would be too short for what is new.
+        // Without this, a message would have no room for the newer attributes.
         let split = (number::SPLIT_WIPHY_DUMP, Vec::new());
         let all = Message { command: number::GET_WIPHY, attributes: vec![split] };
         let answers = self.0.dump(all, "NL80211_CMD_GET_WIPHY", "")?;
@@ -490,7 +490,7 @@ impl Wireless {
         }
     }
 
-    /// Sets a station's weight. A station that has left is no error: it has taken its weight along.
+    /// Sets a station's weight. A station that has left is no error: its weight is gone with it.
     ///
     /// # Errors
     /// `Missing` if the driver takes no weights, or without CAP_NET_ADMIN; `Kernel` for other refusals.

@@ -11,7 +11,7 @@ pub struct View {
     pub radios: Vec<Radio>,
     /// The stations, by their interfaces.
     pub stations: Vec<Row>,
-    /// Who came, went and moved.
+    /// The stations that came, went and moved.
     pub events: Vec<Event>,
     /// What is not shown, and why.
     pub notes: Vec<String>,
@@ -33,13 +33,13 @@ pub struct Row {
     pub up_bps: f64,
     /// Share of the time in which frames to it were on the air, 0 to 1.
     pub air_down: Option<f64>,
-    /// The same of frames from it.
+    /// The same for frames from it.
     pub air_up: Option<f64>,
-    /// Further attempts to send a frame to it, a second.
+    /// Further attempts to send a frame to it, per second.
     pub retries_per_s: f64,
-    /// Packets for it that CoDel dropped, or that found no room, a second.
+    /// Packets for it that CoDel dropped, or that found no room, per second.
     pub drops_per_s: Option<f64>,
-    /// Packets for it that were marked with CE, a second.
+    /// Packets for it that were marked with CE, per second.
     pub marks_per_s: Option<f64>,
     /// Packets that wait for it.
     pub backlog_packets: Option<u64>,
@@ -110,7 +110,7 @@ impl Snapshot {
         let radio = self.radios.iter().find(|radio| radio.index == interface.radio);
         let station = &seen.station;
         let then = before.find(interface.index, station.mac).map(|seen| &seen.station);
-        // A station that has joined anew counts from zero.
+        // The counters of a station that has joined again start from zero.
         let then = then.filter(|then| then.connected_s <= station.connected_s);
         let rate = |now: u64, earlier: u64| {
             now.checked_sub(earlier).map_or(0.0, |count| count as f64 / seconds.max(1e-9))
@@ -141,8 +141,8 @@ impl Snapshot {
         }
     }
 
-    /// A station that is on a new interface while the old one still lists it has moved, and is not lost when
-    /// the old one forgets it.
+    /// A station that is on a new interface while the old one still lists it has moved. It does not count as
+    /// lost when the old interface removes it.
     fn events(&self, before: &Snapshot) -> Vec<Event> {
         let interface = |look: &Snapshot, seen: &StationSnapshot| look.interfaces[seen.interface].clone();
         let elsewhere = |look: &Snapshot, mac: Mac, here: &Interface| {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(told(&[(1, 0, 5, 0)], &[(1, 0, 6, 0)]), [] as [String; 0]);
         let moved = format!("{two} moved from wlan0 to wlan1");
         assert_eq!(told(&[(2, 0, 5, 0)], &[(2, 1, 0, 0)]), std::slice::from_ref(&moved));
-        // The old access point forgets it later.
+        // The old access point removes it later.
         assert_eq!(told(&[(2, 0, 5, 0)], &[(2, 0, 6, 0), (2, 1, 0, 0)]), [moved]);
         assert_eq!(told(&[(2, 0, 6, 0), (2, 1, 0, 0)], &[(2, 1, 1, 0)]), [] as [String; 0]);
         assert_eq!(told(&[(1, 0, 50, 0)], &[(1, 0, 0, 0)]), [format!("{one} came to wlan0")], "it was away");

@@ -3,10 +3,10 @@
 
 /// A day in ms: timestamps count from midnight UT.
 pub(super) const DAY_MS: u32 = 86_400_000;
-/// The highest bit of a timestamp says that it is none of the day's milliseconds (RFC 792).
+/// The highest bit of a timestamp says that it is not in milliseconds since midnight (RFC 792).
 const NON_STANDARD: u32 = 1 << 31;
 
-/// What is asked.
+/// The kind of question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Echo: there and back.
@@ -18,16 +18,16 @@ pub enum Ask {
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The number of who asked.
+    /// The number of the sender of the question.
     pub id: u16,
     /// The number of the question.
     pub sequence: u16,
-    /// When it came and when the answer left, ms of the day by the reflector's clock; `None` for an echo, and
-    /// for a reflector whose timestamps are none.
+    /// When the question came and when the answer left, ms of the day by the reflector's clock; `None` for an
+    /// echo, and for a reflector with invalid timestamps.
     pub times: Option<(u32, u32)>,
 }
 
-/// A question to an address of IPv4. The last eight bytes of an echo are `secret`.
+/// A question to an IPv4 address. The last eight bytes of an echo are `secret`.
 #[must_use]
 pub fn question(ask: Ask, id: u16, sequence: u16, secret: u64) -> Vec<u8> {
     let (kind, body) = match ask {
@@ -40,7 +40,7 @@ pub fn question(ask: Ask, id: u16, sequence: u16, secret: u64) -> Vec<u8> {
     bytes
 }
 
-/// An echo to an address of IPv6. The kernel fills in the checksum (RFC 3542 §3.1).
+/// An echo to an IPv6 address. The kernel fills in the checksum (RFC 3542 §3.1).
 #[must_use]
 pub fn question_v6(id: u16, sequence: u16, secret: u64) -> Vec<u8> {
     message(128, id, sequence, &secret.to_be_bytes())
@@ -54,8 +54,8 @@ fn message(kind: u8, id: u16, sequence: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The answer in what a raw socket of IPv4 receives, which begins with the IP header; `None` for anything
-/// else. The kernel has checked the IP header, but not the checksum of ICMP.
+/// The answer in a packet from a raw IPv4 socket, which begins with the IP header; `None` for anything else.
+/// The kernel has checked the IP header, but not the ICMP checksum.
 #[must_use]
 pub fn answer(packet: &[u8], secret: u64) -> Option<Answer> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
@@ -69,7 +69,7 @@ pub fn answer(packet: &[u8], secret: u64) -> Option<Answer> {
         [14, 0] => {
             let (came, left) = (word(12)?, word(16)?);
             let is_clock = (came | left) & NON_STANDARD == 0 && came < DAY_MS && left < DAY_MS;
-            // Both are of one moment.
+            // Both times are of about the same moment.
             let is_near = (left + DAY_MS - came) % DAY_MS < 1000;
             let (id, sequence) = numbers(bytes)?;
             Some(Answer { id, sequence, times: (is_clock && is_near).then_some((came, left)) })
@@ -78,7 +78,7 @@ pub fn answer(packet: &[u8], secret: u64) -> Option<Answer> {
     }
 }
 
-/// The answer in what a raw socket of IPv6 receives, which the kernel has checked.
+/// The answer in a packet from a raw IPv6 socket, which the kernel has checked.
 #[must_use]
 pub fn answer_v6(bytes: &[u8], secret: u64) -> Option<Answer> {
     if bytes.get(..2)? == [129, 0] { echo(bytes, secret) } else { None }

@@ -1,9 +1,9 @@
 //! Follows a link whose rate varies: the controller [`goodqueue::autorate::Follow`], with real reflectors and
 //! the kernel's shapers.
 //!
-//! [`Autorate::start`] shapes an interface as [`crate::sqm`] does. [`Autorate::step`] asks a reflector,
-//! reads the queues' counters, and gives the shapers the rates that the controller has decided. At the end
-//! everything is as it was.
+//! [`Autorate::start`] shapes an interface as [`crate::sqm`] does. [`Autorate::step`] asks a reflector, reads
+//! the queues' counters, and gives the shapers the rates that the controller has decided. At the end it
+//! restores everything.
 
 pub mod icmp;
 mod pinger;
@@ -28,23 +28,23 @@ use pinger::{Event, Pinger};
 const PROBE: Duration = Duration::from_millis(50);
 /// Counters are read this often.
 const STEP: Duration = Duration::from_millis(25);
-/// After a longer stop, as of a laptop asleep, the steps begin anew.
+/// After a longer pause, such as a sleeping laptop, the steps start again from now.
 const LATE: Duration = Duration::from_secs(1);
-/// The Ethernet header, which is not counted where packets arrive.
+/// The Ethernet header, which is not counted for arriving packets.
 const ETHERNET: u64 = 14;
 
-/// What is wanted.
+/// The settings of [`Autorate`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The interface, its queues and its link. The rates are those at the beginning.
     pub shaper: sqm::Settings,
-    /// Between which rates each shaper can be: up, down.
+    /// The range of rates for each shaper: up, down.
     pub limits: [Limits; 2],
-    /// Whom to ask, 2 to [`MOST_REFLECTORS`].
+    /// The reflectors to ask, 2 to [`MOST_REFLECTORS`].
     pub reflectors: Vec<IpAddr>,
 }
 
-/// How an interface is doing.
+/// The state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Now {
     /// The rates of the shapers: up, down.
@@ -57,7 +57,7 @@ pub struct Now {
     pub round_trip: Option<Span>,
 }
 
-/// A link that is followed. Dropping it puts back what was there before.
+/// A link that is followed. Dropping it restores the previous state.
 pub struct Autorate {
     shaper: sqm::Settings,
     route: Route,
@@ -74,12 +74,12 @@ pub struct Autorate {
     looked: Instant,
     waits: [Span; 2],
     round_trip: Option<Span>,
-    /// Says to others that the rates change.
+    /// Tells other processes that the rates change.
     held: Option<Lock>,
 }
 
 impl Autorate {
-    /// Shapes the interface. The texts say what was found and cleaned up.
+    /// Shapes the interface. The returned texts say what was found and cleaned up.
     ///
     /// # Errors
     /// Those of [`sqm::start`]; `Refused` for a wrong number of reflectors; `Missing` without `CAP_NET_RAW`.
@@ -90,7 +90,7 @@ impl Autorate {
                 "{count} reflectors: give 2 to {MOST_REFLECTORS}, so that a bad one can be told from a bad link"
             )));
         }
-        // Sockets first: without them nothing is touched.
+        // Open the sockets first: if that fails, nothing has been touched.
         let pinger = Pinger::open(&settings.shaper.interface, &settings.reflectors)?;
         let mut route = Route::open()?;
         let (Outcome { plan, settings: shaper, notes, .. }, held) = sqm::follow(&settings.shaper, fall_back)?;
@@ -115,7 +115,7 @@ impl Autorate {
         Ok((autorate, notes))
     }
 
-    /// The next 25 ms; returns what was decided.
+    /// Runs the next 25 ms; returns what was decided.
     ///
     /// # Errors
     /// `Kernel` or `Refused` if the interface or a shaper is gone, or the IFB has another name.
@@ -190,7 +190,7 @@ impl Autorate {
         let changes = of(rate)?.after(of(before)?);
         let is_gone = |error: &Error| matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV)));
         match self.make(&changes) {
-            // The kernel takes names.
+            // The kernel looks interfaces up by name.
             Err(error) if is_gone(&error) && self.has_new_name()? => self.make(&changes),
             made => made,
         }
@@ -203,7 +203,7 @@ impl Autorate {
         changes.iter().try_for_each(|change| change.clone().moved(then, now).make(&mut self.route))
     }
 
-    /// Whether somebody has renamed the interface; then it goes by its new name.
+    /// Whether the interface has been renamed; if so, takes over its new name.
     fn has_new_name(&mut self) -> Result<bool> {
         let all = interfaces(&mut self.route)?;
         let now = all.into_iter().find(|interface| interface.index == self.interface.index);
@@ -220,7 +220,7 @@ impl Autorate {
         ))
     }
 
-    /// How things are. The load is since the last call.
+    /// The current state. The load is since the last call.
     pub fn now(&mut self) -> Now {
         let seconds = self.looked.elapsed().as_secs_f64().max(1e-3);
         self.looked = Instant::now();
@@ -233,7 +233,7 @@ impl Autorate {
         }
     }
 
-    /// Puts back what was there before; the text says what that is.
+    /// Restores the previous state; the text says what that is.
     ///
     /// # Errors
     /// Those of [`sqm::stop`].

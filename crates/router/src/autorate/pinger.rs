@@ -20,13 +20,13 @@ use crate::{Error, Result};
 
 /// A probe without an answer is lost after this time.
 const LOST: Span = Span::from_secs(1);
-/// A reflector that leaves so many timestamps unanswered gets echoes.
+/// A reflector that leaves this many timestamps unanswered gets echoes instead.
 const TRIES: u32 = 3;
 /// How far the clock of a reflector may be off from one answer to the next, ms.
 const STEADY_MS: i64 = 1000;
-/// How often a thread that receives looks whether it is to end.
+/// How often a receiving thread checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
-/// Answers that nobody has taken yet; more are dropped.
+/// Most answers that wait to be taken; more are dropped.
 const MOST_ANSWERS: usize = 256;
 
 /// Whether a reflector answers timestamps.
@@ -35,7 +35,7 @@ enum Timestamps {
     Unknown {
         tries: u32,
     },
-    /// With what its clock showed beyond ours, ms.
+    /// With the time by which its clock was ahead of ours, ms.
     Answered {
         ahead_ms: i64,
     },
@@ -56,7 +56,7 @@ struct Waiting {
     is_timestamp: bool,
 }
 
-/// What came of a probe.
+/// The outcome of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// An answer, and when it came.
@@ -65,7 +65,7 @@ pub(super) enum Event {
     Lost(usize),
 }
 
-/// An answer with who sent it and when it came.
+/// An answer with its sender and the time when it came.
 type Arrived = (IpAddr, Instant, Answer);
 
 /// Probes of a controller.
@@ -95,7 +95,7 @@ impl Pinger {
     pub(super) fn open(interface: &str, reflectors: &[IpAddr]) -> Result<Pinger> {
         let random = RandomState::new();
         let secret = random.hash_one(1);
-        // Sixteen bits of another number: who sees the id does not know the secret.
+        // Sixteen bits of another number: the id does not reveal the secret.
         let id = random.hash_one(2) as u16;
         let (send, answers) = mpsc::sync_channel(MOST_ANSWERS);
         let stop = Arc::new(AtomicBool::new(false));
@@ -141,7 +141,7 @@ impl Pinger {
         let work = move || {
             let mut packet = [0; 256];
             while !stop.load(Ordering::Relaxed) {
-                // A timeout, and an error that an earlier probe met, are no news.
+                // Ignore timeouts, and errors that an earlier probe met.
                 let Ok((length, from)) = socket.recv_from(&mut packet) else { continue };
                 let (at, from, packet) = (Instant::now(), from.ip(), &packet[..length]);
                 let answer = if from.is_ipv4() {
@@ -196,7 +196,7 @@ impl Pinger {
             icmp::question(ask, self.id, sequence, self.secret)
         };
         if let Some(socket) = &self.sockets[usize::from(address.is_ipv6())] {
-            // A probe that cannot leave is one that nobody answers.
+            // A probe that cannot be sent counts as unanswered.
             let _ = socket.send_to(&bytes, SocketAddr::new(address, 0));
         }
         self.waiting.push_back(Waiting { sequence, reflector: number, sent, is_timestamp });
@@ -220,7 +220,7 @@ impl Pinger {
         }
     }
 
-    /// What an answer says, if somebody waits for it.
+    /// The sample in an answer, if a probe waits for it.
     fn sample(&mut self, (from, at, answer): Arrived) -> Option<(Nanos, Sample)> {
         let came = self.at(at);
         let place = self.waiting.iter().position(|waiting| waiting.sequence == answer.sequence)?;
@@ -238,7 +238,7 @@ impl Pinger {
 }
 
 impl Reflector {
-    /// Delays by two clocks; `None` if the reflector's clock does not go as ours does.
+    /// Delays by two clocks; `None` if the reflector's clock does not run like ours.
     fn one_way(
         &mut self,
         day_ms: u64,
@@ -258,7 +258,7 @@ impl Reflector {
 }
 
 /// By how much a time of the day, ms, is later than `at`, ns, at most half a day. A timestamp is whole
-/// milliseconds: on average it is half of one early.
+/// milliseconds: on average it is half a millisecond early.
 fn beyond(time_ms: u32, day_ms: u64, at: Nanos) -> i64 {
     const DAY: i64 = DAY_MS as i64 * 1_000_000;
     let ours = (day_ms % u64::from(DAY_MS)) as i64 * 1_000_000 + (at.0 % DAY.unsigned_abs()) as i64;
@@ -274,7 +274,7 @@ fn open(interface: &str, is_v6: bool) -> Result<UdpSocket> {
         socket.set_read_timeout(Some(LOOK))?;
         Ok(socket)
     };
-    // The library's addresses and datagrams are those of any socket.
+    // Addresses and datagrams of the standard library work with any socket.
     opened().map(UdpSocket::from).map_err(|error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => Error::Missing {
             what: format!("the right to send ICMP, CAP_NET_RAW ({error})"),
@@ -308,7 +308,7 @@ mod tests {
         // Sent 3 s after the beginning at 1 s of the day, 20 ms there, 30 ms back; its clock is 7 s ahead.
         let delays = reflector.one_way(1000, ms(3000), ms(3050), (11_020, 11_020));
         assert_eq!(delays, Some(Delays::OneWay { up: 7_020_500_000, down: -6_970_500_000 }));
-        // Over midnight of the reflector.
+        // The reflector's clock passes midnight.
         let delays = reflector.one_way(u64::from(DAY_MS) - 4000, ms(0), ms(50), (3020, 3020));
         assert_eq!(delays, Some(Delays::OneWay { up: 7_020_500_000, down: -6_970_500_000 }));
     }

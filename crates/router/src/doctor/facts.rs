@@ -1,4 +1,4 @@
-//! What this host has. What cannot be read is `None`, and no rule concerns it.
+//! The facts about this host. A fact that cannot be read is `None`, and no rule applies to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(super) const TCP_ECN: &str = "/proc/sys/net/ipv4/tcp_ecn";
 const SOFTNET: &str = "/proc/net/softnet_stat";
 const NOTSENT_LOWAT: &str = "/proc/sys/net/ipv4/tcp_notsent_lowat";
 
-/// What the host has.
+/// The facts about the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// `net.core.default_qdisc`.
@@ -28,13 +28,13 @@ pub struct Facts {
     pub notsent_lowat: Option<u32>,
     /// The port of a web server that listens here, 80 or 443.
     pub web_port: Option<u16>,
-    /// What each processor did with packets that arrived, since the start.
+    /// What each processor did with arriving packets, since the start.
     pub processors: Vec<Softnet>,
     /// The interfaces.
     pub interfaces: Vec<InterfaceFacts>,
 }
 
-/// What a processor did with packets that arrived (`/proc/net/softnet_stat`).
+/// What a processor did with arriving packets (`/proc/net/softnet_stat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets that it took.
@@ -43,16 +43,16 @@ pub struct Softnet {
     pub dropped: u64,
 }
 
-/// What nl80211 says of a Wi-Fi interface.
+/// What nl80211 reports about a Wi-Fi interface.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiFacts {
-    /// Name of its radio, as `phy0`.
+    /// Name of its radio, such as `phy0`.
     pub radio: String,
     /// Whether stations join it.
     pub is_access_point: bool,
-    /// What the driver has.
+    /// The features of the driver.
     pub features: Features,
-    /// The station to which the last frame went at the lowest rate, with that rate, bit/s.
+    /// The station whose last frame was sent at the lowest rate, with that rate, bit/s.
     pub slowest: Option<(Mac, u64)>,
 }
 
@@ -61,11 +61,11 @@ pub struct WifiFacts {
 pub struct ReceiveQueue {
     /// The file `rps_cpus` below `/sys`.
     pub rps: PathBuf,
-    /// What is in it: a bit for each processor that takes packets from the one that is interrupted.
+    /// Its contents: a bit for each processor that takes packets from the interrupted one.
     pub mask: String,
 }
 
-/// What an interface has.
+/// The facts about an interface.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterfaceFacts {
     /// Its name.
@@ -88,7 +88,7 @@ pub struct InterfaceFacts {
     pub frame: u32,
     /// `txqueuelen`, packets.
     pub tx_queue_len: u32,
-    /// What it says of the speed of its line, Mbit/s.
+    /// The speed of its line that it reports, Mbit/s.
     pub speed_mbit: Option<u64>,
     /// Packets that it has sent.
     pub sent: u64,
@@ -100,9 +100,9 @@ pub struct InterfaceFacts {
     pub super_packets: Vec<String>,
     /// The interfaces below it, to which its packets go.
     pub below: Vec<String>,
-    /// The interfaces to which filters send what arrives here.
+    /// The interfaces to which filters send packets that arrive here.
     pub arrives_in: Vec<String>,
-    /// What nl80211 says of it.
+    /// What nl80211 reports about it.
     pub wifi: Option<WifiFacts>,
     /// The queues in which packets arrive.
     pub receive: Vec<ReceiveQueue>,
@@ -117,11 +117,11 @@ pub struct InterfaceFacts {
 pub struct Bql {
     /// The folder below `/sys`.
     pub folder: PathBuf,
-    /// The limit of the moment; 0 until the driver has reported a packet.
+    /// The current limit; 0 until the driver has reported a packet.
     pub limit: u64,
-    /// The least that the limit may be.
+    /// The minimum of the limit.
     pub min: u64,
-    /// The most that the limit may be.
+    /// The maximum of the limit.
     pub max: u64,
 }
 
@@ -141,7 +141,7 @@ pub enum Parent {
 pub struct Queue {
     /// Its kind.
     pub kind: String,
-    /// Major number of its handle; 0 for a default that nobody asked for.
+    /// Major number of its handle; 0 for the kernel's default.
     pub handle: u16,
     /// Where it is.
     pub parent: Parent,
@@ -151,7 +151,7 @@ pub struct Queue {
     pub shaper: Option<Shaper>,
 }
 
-/// What a shaper counts.
+/// The settings of a shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaper {
     /// Bits a second.
@@ -165,7 +165,7 @@ pub struct Shaper {
 /// Bytes of the longest super-packet (`GSO_LEGACY_MAX_SIZE`).
 pub(super) const SUPER_PACKET: u32 = 65_536;
 
-/// Reads what the host has.
+/// Reads the facts about this host.
 ///
 /// # Errors
 /// `System` if netlink fails.
@@ -193,7 +193,7 @@ pub fn facts() -> Result<Facts> {
         all.push(facts);
     }
     if all.iter().any(|interface| interface.is_wifi) {
-        // What nl80211 does not tell is not known.
+        // What nl80211 does not report stays unknown.
         let _ = wifi(&mut all);
     }
     Ok(Facts {
@@ -229,7 +229,7 @@ fn wifi(all: &mut [InterfaceFacts]) -> Result<()> {
     Ok(())
 }
 
-/// A line for each processor that runs, of hexadecimal numbers: packets it took, packets it had no room for
+/// Each running processor has a line of hexadecimal numbers: packets it took, packets it had no room for
 /// (`softnet_seq_show`).
 fn softnet(text: &str) -> Vec<Softnet> {
     let line = |line: &str| {
@@ -267,7 +267,7 @@ fn of_interface(interface: &Interface, world: &[String]) -> InterfaceFacts {
     };
     let queues = names(&folder.join("queues"));
     let driver = fs::read_link(folder.join("device/driver")).ok();
-    // What `ethtool -K` switches as `tso` and `gso`.
+    // The features that `ethtool -K` switches as `tso` and `gso`.
     let is_super = |name: &str| {
         name == "tx-generic-segmentation" || name.starts_with("tx-tcp") && name.ends_with("-segmentation")
     };
@@ -333,12 +333,12 @@ fn web_port() -> Option<u16> {
     text.lines().find_map(listening)
 }
 
-/// The port of a line, if a web server listens there for others than this host. `0A` is `TCP_LISTEN`.
+/// The port of a line, if a web server listens there for hosts other than this one. `0A` is `TCP_LISTEN`.
 fn listening(line: &str) -> Option<u16> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (address, port) = words.get(1)?.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
-    // 127.0.0.0/8 and ::1, in words of the host's order.
+    // 127.0.0.0/8 and ::1, as words in the host's byte order.
     let is_local = (address.len() == 8 && (address.ends_with("7F") || address.starts_with("7F")))
         || ["00000000000000000000000001000000", "00000000000000000000000000000001"].contains(&address);
     (words.get(3) == Some(&"0A") && !is_local && [80, 443].contains(&port)).then_some(port)
@@ -365,7 +365,7 @@ fn rate64(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?).saturating_mul(8))
 }
 
-/// `TCA_CAKE_BASE_RATE64`, `TCA_CAKE_RAW`, `TCA_CAKE_SPLIT_GSO`. A rate of 0 is none.
+/// `TCA_CAKE_BASE_RATE64`, `TCA_CAKE_RAW`, `TCA_CAKE_SPLIT_GSO`. A rate of 0 means no rate.
 fn cake(options: &[u8]) -> Option<Shaper> {
     let rate_bps = rate64(&attribute(options, 2)?).filter(|rate| *rate > 0)?;
     let splits = attribute(options, 17).and_then(|value| word(&value, 0)) != Some(0);
@@ -392,7 +392,8 @@ fn tbf(options: &[u8]) -> Option<Shaper> {
 }
 
 /// The root class: `TCA_HTB_PARMS` (`struct tc_htb_opt`) with the rate and then the ceiling;
-/// `TCA_HTB_CEIL64`. Of several root classes each has a rate of its own, and together they are no shaper.
+/// `TCA_HTB_CEIL64`. If there are several root classes, each has a rate of its own, and together they are no
+/// shaper.
 fn htb(classes: &[Installed]) -> Option<Shaper> {
     let mut roots = classes.iter().filter(|class| class.is_root());
     let (Some(root), None) = (roots.next(), roots.next()) else { return None };

@@ -1,4 +1,4 @@
-//! Makes a change, keeps what was there before, and puts it back.
+//! Makes a change, saves the previous state, and restores it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -25,11 +25,11 @@ enum Changed {
     /// A setting.
     Setting { path: PathBuf, before: String, now: String },
     /// The root queueing discipline of interface `index`. `default` is the kernel's default that made it, if
-    /// nobody had set it.
+    /// it was not set explicitly.
     Root { dev: String, index: u32, before: Before, default: Option<String>, now: String },
 }
 
-/// Mends a finding. What was there before is kept first.
+/// Mends a finding. It saves the previous state first.
 ///
 /// # Errors
 /// `Refused` if only the user can mend it, `Missing` without the right or the module, `Kernel` and `State` if
@@ -72,7 +72,7 @@ pub fn mend(finding: &Finding) -> Result<()> {
     Ok(())
 }
 
-/// Puts back everything that [`mend`] has changed, and says what, line by line.
+/// Restores everything that [`mend`] has changed, and returns a line for each change.
 ///
 /// # Errors
 /// `Refused` if nothing was changed, `Missing` without the right, `Kernel` and `State` if a change failed.
@@ -142,7 +142,7 @@ fn no_module(kind: &str, why: &str) -> Error {
     }
 }
 
-/// Says what is lacking.
+/// Names what is missing.
 fn explained(made: Result<()>, kind: &str) -> Result<()> {
     made.map_err(|error| match &error {
         Error::Kernel { source, .. } if source.errno() == Some(ENOENT) => {
@@ -152,7 +152,7 @@ fn explained(made: Result<()>, kind: &str) -> Result<()> {
     })
 }
 
-/// The queueing disciplines of an interface, with its name now.
+/// The queueing disciplines of an interface, with its current name.
 fn queues(index: u32, route: &mut Route) -> Result<Option<(String, Vec<Installed>)>> {
     let found = interfaces(route)?.into_iter().find(|interface| interface.index == index);
     let Some(interface) = found else { return Ok(None) };
@@ -167,7 +167,7 @@ fn root_before(dev: &str, now: &str, route: &mut Route) -> Result<Changed> {
         interfaces(route)?.into_iter().find(|interface| interface.name == dev).ok_or_else(gone)?.index;
     let (_, all) = queues(index, route)?.ok_or_else(gone)?;
     let root = all.iter().find(|qdisc| qdisc.is_root()).ok_or_else(gone)?;
-    // Below a default mq is a default in each hardware queue.
+    // A default mq has a default in each hardware queue.
     let default = if root.kind == "mq" { all.iter().find(|qdisc| !qdisc.is_root()) } else { Some(root) };
     let default = default.filter(|_| root.handle == 0).map(|qdisc| qdisc.kind.clone());
     let before = Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() };
@@ -197,7 +197,7 @@ fn root_back(
         explained(Change::AddQdisc { dev: dev.clone(), parent, handle, qdisc }.make(route), kind)?;
         return Ok(format!("{dev} has {kind} again"));
     }
-    // The interface gets the default of the moment, which may be another one by now.
+    // The interface gets the current default, which may have changed since.
     let wanted = default.filter(|kind| *kind != "noqueue");
     let of_now = read(Path::new(DEFAULT_QDISC)).ok().filter(|now| Some(now.as_str()) != wanted);
     let other = wanted.zip(of_now);

@@ -1,6 +1,6 @@
-//! Looks for queues that are too long in this host: [`facts()`] reads what the host has, [`findings`] says
-//! what is wrong with it, [`mend`] changes one thing and keeps what was there before, and [`undo`] puts
-//! that back.
+//! Looks for queues that are too long in this host: [`facts()`] reads the state of the host, [`findings`]
+//! says what is wrong with it, [`mend`] changes one thing and saves the previous state, and [`undo`] restores
+//! that.
 //!
 //! `docs/doctor.md` has each rule with its source.
 

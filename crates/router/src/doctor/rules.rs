@@ -9,11 +9,11 @@ use super::facts::{Bql, DEFAULT_QDISC, Facts, InterfaceFacts, Parent, Queue, Sha
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It delays packets, or is set to what cannot work.
+    /// It delays packets, or is a setting that cannot work.
     Fault,
     /// Something else is better.
     Advice,
-    /// To be known.
+    /// Information only.
     Note,
 }
 
@@ -46,14 +46,14 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
-/// A change, and the way back.
+/// A change, and how to undo it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// The command that changes it.
     pub command: String,
-    /// The command that takes it back.
+    /// The command that undoes it.
     pub undo: String,
-    /// The same as steps that [`super::mend`] makes; empty: only the user can do it.
+    /// The same change as steps for [`super::mend`]; empty if only the user can make it.
     pub steps: Vec<Step>,
 }
 
@@ -77,22 +77,22 @@ pub enum Step {
 }
 
 const FIFOS: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
-/// Drivers of virtual machines: the ring that the host empties is not a device's.
+/// Drivers of virtual machines: the host, not a device, empties their ring.
 const VIRTUAL_DRIVERS: [&str; 6] = ["virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif", "ena"];
 /// `DEFAULT_TX_QUEUE_LEN`.
 const TX_QUEUE_LEN: u32 = 1000;
-/// A ring of so many packets is long without byte queue limits.
+/// Without byte queue limits, a ring of more packets than this is long.
 const RING: u32 = 1024;
-/// `DQL_MAX_LIMIT`: nobody has set another limit.
+/// `DQL_MAX_LIMIT`: the value if no other limit was set.
 const BQL_MAX: u64 = 1_879_048_192;
-/// Packets after which a driver with byte queue limits has reported one.
+/// After this many packets, a driver with byte queue limits has reported one.
 const SENT: u64 = 1000;
 /// The highest rate of 802.11b, bit/s: a frame of 1500 bytes then takes more than a millisecond of air.
 const RATE_11B: u64 = 11_000_000;
-/// CoDel's target, microseconds: a queue that stays longer is too long.
+/// CoDel's target, microseconds: a standing queue that is longer is too long.
 const TARGET: u64 = 5000;
 
-/// Everything that is wrong, the worst first. With `only`, that of one interface and of the host.
+/// Everything that is wrong, the worst first. With `only`, the findings on one interface and on the host.
 #[must_use]
 pub fn findings(facts: &Facts, only: Option<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -149,7 +149,7 @@ fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
     }
 }
 
-/// Packets that a processor had no room for, before any queueing discipline saw them.
+/// Finds packets that a processor had no room for, before any queueing discipline saw them.
 fn backlog(facts: &Facts) -> Option<(String, &'static str)> {
     let dropped: u64 = facts.processors.iter().map(|processor| processor.dropped).sum();
     let processed: u64 = facts.processors.iter().map(|processor| processor.processed).sum();
@@ -208,7 +208,7 @@ fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Findi
     }));
 }
 
-/// A finding of an interface.
+/// A finding on an interface.
 struct InterfaceFinding {
     rule: &'static str,
     severity: Severity,
@@ -217,7 +217,7 @@ struct InterfaceFinding {
     fix: Option<Fix>,
 }
 
-/// Whether packets leave this host here: over a device, or over what the default route takes.
+/// Whether packets leave this host here: through a device, or through the interface of the default route.
 const fn is_exit(interface: &InterfaceFacts) -> bool {
     interface.is_device || interface.is_to_the_world
 }
@@ -236,7 +236,7 @@ fn leaves(interface: &InterfaceFacts) -> Vec<&Queue> {
     interface.queues.iter().filter(is_below).collect()
 }
 
-/// Those of them that are FIFOs.
+/// The leaves that are FIFOs.
 fn fifos(interface: &InterfaceFacts) -> Vec<&Queue> {
     leaves(interface).into_iter().filter(|queue| is_fifo(&queue.kind)).collect()
 }
@@ -255,7 +255,7 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
         }
     };
     let room = bytes.filter(|bytes| *bytes > 0).map(|bytes| {
-        // Not the one of a virtual interface: it stands for no line.
+        // Ignore the speed of a virtual interface, which is not that of a line.
         let time = interface.speed_mbit.filter(|_| interface.is_device).map(|mbit| {
             format!(", {} at {mbit} Mbit/s", millis(micros(bytes, mbit.saturating_mul(1_000_000))))
         });
@@ -292,7 +292,7 @@ fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix
     }
     let Parent::Class(major, minor) = queue.parent else { return None };
     if root.handle != 0 {
-        // Each hardware queue has what somebody has chosen for it.
+        // The user has chosen a queue for each hardware queue.
         let parent = format!("tc qdisc replace dev {dev} parent {major:x}:{minor:x}");
         let limit = queue.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
         let (command, undo) = (format!("{parent} fq_codel"), format!("{parent} {}{limit}", queue.kind));
@@ -314,7 +314,7 @@ fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix
     Some(fix)
 }
 
-/// Only where the driver shows a ring: ports of a switch have their queue at the processor's port.
+/// Only where the driver reports a ring: ports of a switch have their queue at the processor's port.
 fn no_queue(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let bare = leaves(interface).into_iter().find(|queue| queue.kind == "noqueue")?;
     let ring = interface.ring.filter(|ring| *ring > 0)?;
@@ -371,7 +371,7 @@ fn wifi_queues(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     })
 }
 
-/// What mac80211's queues need of the driver. Without them `wifi-queues` has said so.
+/// What mac80211's queues need from the driver. If they are missing, `wifi-queues` reports it.
 fn wifi_scheduler(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let wifi = interface.wifi.as_ref().filter(|wifi| wifi.is_access_point && wifi.features.txqs)?;
     let (what, why) = match (wifi.features.airtime_fairness, wifi.features.aql) {
@@ -416,7 +416,7 @@ fn slow_station(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     })
 }
 
-/// A processor that takes all packets of a shaper, though there are others.
+/// A processor that takes all packets of a shaper, although there are others.
 fn one_processor(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let processors = facts.processors.len();
     let [queue] = &interface.receive[..] else { return None };
@@ -501,8 +501,8 @@ fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     })
 }
 
-/// Whether the driver has never reported a packet to byte queue limits, though it has sent enough. A
-/// `limit_max` of 0 would hide that it has.
+/// Whether the driver has never reported a packet to byte queue limits, although it has sent enough. A
+/// `limit_max` of 0 would hide a report.
 fn is_without_bql(interface: &InterfaceFacts) -> bool {
     let is_virtual = interface.driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver));
     interface.is_device
@@ -567,7 +567,7 @@ fn shaper(interface: &InterfaceFacts) -> Option<(&str, Shaper)> {
     Some((&root.kind, root.shaper?))
 }
 
-/// The shapers to which filters send what arrives at an interface: the name, the kind and the settings.
+/// The shapers to which filters send packets that arrive at an interface: name, kind and settings.
 fn arrivals<'f>(
     interface: &'f InterfaceFacts,
     facts: &'f Facts,
@@ -584,7 +584,7 @@ fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Interface
     let leaves = shaper(interface).map(|(kind, shaper)| (kind.to_owned(), shaper));
     let arrives = arrivals(interface, facts)
         .map(|(name, kind, shaper)| (format!("{kind} on {name}, to which what arrives is sent,"), shaper));
-    // The speed of a tunnel or bridge is that of no line.
+    // The speed of a tunnel or bridge is not that of a line.
     let is_line = interface.is_device || interface.kind.as_deref() == Some("veth");
     let mbit = interface.speed_mbit.filter(|_| is_line)?;
     let (who, shaper) = leaves
@@ -600,8 +600,8 @@ fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Interface
     })
 }
 
-/// A shaper over another one, where packets leave and where they arrive. One for a part of the traffic, at
-/// a lower rate, is as it should be.
+/// Finds a shaper on top of another one, for packets that leave and for those that arrive. A shaper with a
+/// lower rate, for a part of the traffic, is fine.
 fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Vec<InterfaceFinding> {
     let Some(lower) = facts.interfaces.iter().find(|lower| lower.name == below && lower.is_up) else {
         return Vec::new();
@@ -692,7 +692,7 @@ fn micros(bytes: u64, rate_bps: u64) -> u64 {
     u64::try_from(micros).unwrap_or(u64::MAX)
 }
 
-/// Microseconds, in words.
+/// Microseconds, as text in ms.
 fn millis(micros: u64) -> String {
     format!("{}.{} ms", micros / 1000, micros / 100 % 10)
 }

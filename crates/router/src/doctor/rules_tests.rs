@@ -1,4 +1,4 @@
-//! Each rule: a fault that it finds, and a clean machine on which it is silent.
+//! Each rule: a fault that it finds, and a clean machine on which it finds nothing.
 
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ fn rules(facts: &Facts) -> Vec<(&'static str, Severity)> {
     findings(facts, None).iter().map(|finding| (finding.rule, finding.severity)).collect()
 }
 
-/// The one finding of an interface that differs from one as it should be.
+/// The only finding on an interface that differs by `change` from one as it should be.
 fn one(change: impl FnOnce(&mut InterfaceFacts)) -> Finding {
     let mut changed = interface();
     change(&mut changed);
@@ -391,7 +391,7 @@ fn the_worst_comes_first_and_docs_have_every_rule() {
     assert_eq!(rules(&facts), [("fifo", Fault), ("tcp-ecn", Advice), ("notsent-lowat", Note)]);
     let docs = include_str!("../../../../docs/doctor.md");
     for line in include_str!("rules.rs").lines() {
-        // `rule: "NAME",` or, of the host, `"NAME",`.
+        // `rule: "NAME",` or, for a rule on the host, `"NAME",`.
         let line = line.trim().trim_start_matches("rule: ");
         let name = line.strip_prefix('"').and_then(|rest| rest.strip_suffix("\","));
         if let Some(name) = name.filter(|name| name.chars().all(|c| c == '-' || c.is_ascii_lowercase())) {

@@ -12,7 +12,7 @@ use crate::kept::{Before, States};
 use crate::tc::{Change, Counts, Installed, Parent, Qdisc, installed};
 use crate::{Error, Result};
 
-/// Queueing disciplines that can be put back from the options that the kernel shows: they have no classes
+/// Queueing disciplines that can be restored from the options that the kernel shows: they have no classes
 /// whose settings would be lost.
 const RESTORABLE: [&str; 14] = [
     "bfifo",
@@ -31,19 +31,20 @@ const RESTORABLE: [&str; 14] = [
     "tbf",
 ];
 
-/// What follows [`ALIAS`] at an interface that exists to try a plan. No interface has a space in its name.
+/// Follows [`ALIAS`] in the alias of an interface that exists only to try a plan. No interface has a space in
+/// its name.
 const REHEARSAL: &str = "a rehearsal";
-/// Who holds an interface while its rates follow the link.
+/// The holder of an interface while its rates follow the link.
 const AUTORATE: &str = "autorate";
 
-/// What [`start`] did.
+/// The outcome of [`start`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// What is shaped now.
     pub plan: Plan,
-    /// The settings, with what took the place of what the kernel lacks.
+    /// The settings, with substitutes for what the kernel lacks.
     pub settings: Settings,
-    /// Whether it was so already.
+    /// Whether the interface was already shaped like this.
     pub was_so: bool,
     /// What was found and cleaned up, in words.
     pub notes: Vec<String>,
@@ -52,7 +53,7 @@ pub struct Outcome {
 /// A shaped interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The name of the interface now; the one it had, if it is gone.
+    /// The current name of the interface; its last name, if it is gone.
     pub interface: String,
     /// What is shaped.
     pub shaped: Both,
@@ -60,9 +61,9 @@ pub struct Standing {
     pub faults: Vec<String>,
     /// What was there before.
     pub before: Option<String>,
-    /// Whether `goodqueue autorate` changes the rates; those of `shaped` are the ones at the beginning.
+    /// Whether `goodqueue autorate` changes the rates; `shaped` has the initial rates.
     pub follows: bool,
-    /// What the root queues count, as far as they are there.
+    /// The counters of the root queues, as far as they are there.
     pub counts: Vec<(Direction, Counts)>,
 }
 
@@ -99,8 +100,8 @@ impl Scene {
         alias.is_some_and(|alias| alias.starts_with(ALIAS))
     }
 
-    /// The interfaces that we made for this purpose, or for an interface that had this name then. They may
-    /// have new names.
+    /// The interfaces that we made for this purpose, or for an interface that had this name at the time. They
+    /// may have new names.
     fn made_for<'a>(&'a self, whom: &'a str) -> impl Iterator<Item = &'a Interface> {
         let of = |interface: &'a Interface| interface.alias.as_deref()?.strip_prefix(ALIAS);
         self.interfaces.iter().filter(move |interface| of(interface) == Some(whom))
@@ -114,20 +115,19 @@ fn kept(states: &States) -> Result<Vec<State>> {
     Ok(all)
 }
 
-/// Shapes an interface. With `fall_back`, the layout `simple` takes the place of queues that the kernel
-/// lacks.
+/// Shapes an interface. With `fall_back`, the layout `simple` replaces queues that the kernel lacks.
 ///
 /// The plan is first tried on an interface of its own. If the kernel lacks something, the real interface is
 /// not touched.
 ///
 /// # Errors
-/// `Refused` if something is in the way, `Missing` if the kernel or a right is lacking, `Kernel` if a change
-/// failed nevertheless; what had been changed is undone.
+/// `Refused` if something is in the way, `Missing` if the kernel lacks something or a right is missing,
+/// `Kernel` if a change failed nevertheless; the changes made so far are then undone.
 pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
     begin(settings, fall_back, false).map(|(outcome, _)| outcome)
 }
 
-/// [`start`], for rates that will change. The lock says so to others.
+/// [`start`], for rates that will change. The lock tells other processes so.
 pub(crate) fn follow(settings: &Settings, fall_back: bool) -> Result<(Outcome, Lock)> {
     let (outcome, held) = begin(settings, fall_back, true)?;
     Ok((outcome, held.expect("held for rates that change")))
@@ -271,14 +271,14 @@ fn before(interface: &Interface, scene: &Scene) -> Result<Option<Before>> {
         return set.map_or(Ok(None), |set| Err(in_the_way(&set.kind)));
     };
     let has_more = scene.of(interface.index).any(|qdisc| qdisc.handle != 0 && qdisc.handle != root.handle);
-    // The FIFO of tbf has a handle of its own, which the kernel made.
+    // The FIFO of tbf has its own handle, which the kernel chose.
     if !RESTORABLE.contains(&root.kind.as_str()) || (has_more && root.kind != "tbf") {
         return Err(in_the_way(&root.kind));
     }
     Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
 
-/// Tries all changes on an interface that exists for nothing else.
+/// Tries all changes on an interface that exists only for this.
 fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut Route) -> Result<()> {
     let name = format!("gqtry{}", std::process::id());
     let queues = if plan.is_multi_queue() { interface.tx_queues } else { 1 };
@@ -291,7 +291,7 @@ fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut
                     cure: "load it (modprobe ifb; on OpenWrt: opkg install kmod-ifb), or leave --down out"
                         .into(),
                 }),
-                // Nothing but the real interface to try it on.
+                // There is only the real interface to try it on.
                 None => Ok(()),
             },
             _ => Err(error.or_right()),
@@ -308,7 +308,7 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
     for change in &plan.changes {
         let mut change = change.clone();
         match &mut change {
-            // A plan has one IFB, and none of the others.
+            // A plan has one IFB, and none of the other changes.
             Change::AddIfb { .. }
             | Change::AddDummy { .. }
             | Change::AddClsact(_)
@@ -337,7 +337,7 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
     Ok(())
 }
 
-/// Says what the kernel lacks.
+/// Names what the kernel lacks.
 fn explain(error: Error, change: &Change) -> Error {
     let Error::Kernel { source, .. } = &error else { return error };
     if !matches!(source.errno(), Some(ENOENT | EOPNOTSUPP)) {
@@ -379,7 +379,7 @@ fn delete<'a>(mut made: impl Iterator<Item = &'a Interface>, route: &mut Route) 
     made.try_for_each(|interface| Change::DeleteLink(interface.name.clone()).make_sure(route))
 }
 
-/// Deletes what we made, and puts back what was there before.
+/// Deletes what we made, and restores the previous state.
 fn put_back(state: &State, interface: Option<&Interface>, route: &mut Route) -> Result<()> {
     let scene = Scene::look(route)?;
     undo(state, interface, &scene, route)?;
@@ -391,8 +391,8 @@ fn put_back(state: &State, interface: Option<&Interface>, route: &mut Route) -> 
     Change::AddQdisc { dev, parent, handle, qdisc }.make(route)
 }
 
-/// Stops the shaper of an interface, by its name now or then, and puts back what was there before. The text
-/// says what that is.
+/// Stops the shaper of an interface, by its current or its former name, and restores the previous state. The
+/// text says what that is.
 ///
 /// # Errors
 /// `Refused` if it is not shaped, `Kernel` if a change failed.

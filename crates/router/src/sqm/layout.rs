@@ -33,7 +33,7 @@ impl Layout {
         }
     }
 
-    /// The queue of both directions, without what follows from the rate.
+    /// The queue of both directions, without the parameters that depend on the rate.
     const fn queue(self) -> &'static str {
         match self {
             Layout::PieceOfCake => "cake:besteffort",
@@ -59,16 +59,16 @@ impl Layout {
     }
 }
 
-/// What sqm-scripts give to the `fq_codel` of each class, in the layouts with `htb`.
+/// The parameters that sqm-scripts give the `fq_codel` of each class, in the layouts with `htb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     /// Acceptable standing delay.
     pub target: Span,
     /// Whether packets are marked instead of dropped.
     pub ecn: bool,
-    /// Largest number of packets, if not that of `fq_codel`.
+    /// Largest number of packets, if it is not the default of `fq_codel`.
     pub limit: Option<u32>,
-    /// Whether a flow sends [`SMALL_QUANTUM`] in a turn, and not a full packet.
+    /// Whether a flow sends [`SMALL_QUANTUM`] in a turn instead of a full packet.
     is_slow: bool,
 }
 
@@ -77,17 +77,17 @@ pub(super) const TARGET: Span = Span::from_millis(5);
 /// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
 const INTERVAL: Span = Span::from_millis(100);
 /// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
-/// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
+/// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which uses it below [`SLOW`]).
 const SMALL_QUANTUM: u32 = 300;
-/// Links below are slow.
+/// Links below this rate are slow.
 const SLOW: Rate = Rate(100_000_000);
 
 impl Leaf {
-    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a
-    /// slow line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
+    /// The leaf for a direction at this rate. sqm-scripts mark only arriving packets: if a packet that leaves
+    /// over a slow line is marked, it stays in front of all others there (`ingress_ecn`, `egress_ecn`).
     pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
         // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
-        // microseconds, which the kernel counts in.
+        // microseconds, the kernel's unit.
         let packet = Span::from_micros((u64::from(ETHERNET_FRAME) * 8_000_000).div_ceil(rate.0.max(1)));
         Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Leaf {
     /// As parameters of a queue with classes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.target != TARGET {
-            // As much more as the target (`cake_set_rate` in `sch_cake.c`).
+            // It grows by as much as the target (`cake_set_rate` in `sch_cake.c`).
             let interval = Span(INTERVAL.0 + self.target.0.saturating_sub(TARGET.0));
             write!(f, ",leaf.target={},leaf.interval={interval}", self.target)?;
         }

@@ -1,4 +1,4 @@
-//! What the link behind an interface adds to a packet, in the words of tc.
+//! What the link behind an interface adds to a packet, in tc's keywords.
 
 use std::str::FromStr;
 
@@ -7,12 +7,12 @@ use goodqueue::spec::Word;
 
 use crate::{Error, Result};
 
-/// The link behind an interface, in the words of tc-cake(8): `pppoe-ptm`, `atm`, `docsis,ether-vlan`.
+/// The link behind an interface, in the keywords of tc-cake(8): `pppoe-ptm`, `atm`, `docsis,ether-vlan`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkWords {
     /// The kind of link.
     pub kind: Option<LinkKind>,
-    /// The framing, in place of that of `kind`.
+    /// The framing, instead of that of `kind`.
     pub framing: Option<Framing>,
     /// VLAN tags that the link adds, 4 bytes each: 0 to 3.
     pub tags: u8,
@@ -22,14 +22,14 @@ impl LinkWords {
     /// The most VLAN tags (`ether-vlan` of the library's `cake`).
     const MOST_TAGS: u8 = 3;
 
-    /// Overhead without VLAN tags and minimum length, both in bytes, and framing, as far as the words say.
+    /// Overhead without VLAN tags and minimum length, both in bytes, and framing, as far as the keywords say.
     fn meaning(self) -> (Option<i16>, u16, Framing) {
         let (overhead, mpu, framing) = self.kind.map_or((None, 0, Framing::None), LinkKind::meaning);
         (overhead, mpu, self.framing.unwrap_or(framing))
     }
 
-    /// Fails if VLAN tags are all that is known of what the link adds. tc would count 4 bytes from the
-    /// network header then, without the Ethernet header before them (`q_cake.c`).
+    /// Fails if VLAN tags are all that is known about what the link adds. tc would then count 4 bytes from
+    /// the network header, without the Ethernet header before them (`q_cake.c`).
     pub(super) fn check(self, overhead: Option<i16>) -> Result<()> {
         if self.tags > 0 && overhead.or(self.meaning().0).is_none() {
             return Err(Error::Refused(
@@ -100,7 +100,7 @@ pub(super) struct LinkBytes {
 }
 
 impl LinkBytes {
-    /// `overhead` and `mpu` take the place of those of the link. Fails if `htb` cannot count the framing.
+    /// `overhead` and `mpu` replace those of the link. Fails if `htb` cannot count the framing.
     pub(super) fn of(link: LinkWords, overhead: Option<i16>, mpu: Option<u16>) -> Result<LinkBytes> {
         link.check(overhead)?;
         let (of_link, least, framing) = link.meaning();

@@ -16,9 +16,9 @@ use crate::{Error, Result};
 /// The queues of the two directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// A layout. With `cake`, the hosts on this side have equal shares.
+    /// A layout. With `cake`, the hosts on this side get equal shares.
     Layout(Layout),
-    /// What was written for a queue, without its rate.
+    /// Queues as the user wrote them, without their rates.
     Written {
         /// For what leaves.
         up: String,
@@ -38,7 +38,7 @@ impl Queues {
     }
 }
 
-/// What is wanted.
+/// The settings of a shaper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The interface towards the link.
@@ -51,9 +51,9 @@ pub struct Settings {
     pub queues: Queues,
     /// The link behind the interface: how many bytes it adds to a packet, and how it frames it.
     pub link: LinkWords,
-    /// Bytes that the link adds to a packet, without VLAN tags, in place of those of `link`.
+    /// Bytes that the link adds to a packet, without VLAN tags, instead of those of `link`.
     pub overhead: Option<i16>,
-    /// The smallest length that a packet counts as on the link, bytes, in place of that of `link`.
+    /// The smallest length that a packet counts as on the link, bytes, instead of that of `link`.
     pub mpu: Option<u16>,
     /// Whether an interface with several queues gets a `cake` in each (`cake_mq`), in layouts: see
     /// [`has_cake_mq`].
@@ -67,7 +67,7 @@ pub fn has_cake_mq() -> bool {
     release.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 7)
 }
 
-/// The changes that settings take.
+/// The changes that settings need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The changes, in their order.
@@ -92,7 +92,7 @@ impl Both {
         self.down.as_ref().map(|down| down.dev.as_str())
     }
 
-    /// Those that there are, with their direction.
+    /// The shapers that exist, with their direction.
     pub fn each(&self) -> impl Iterator<Item = (Direction, &Shaper)> {
         let up = self.up.as_ref().map(|up| (Direction::Up, up));
         up.into_iter().chain(self.down.as_ref().map(|down| (Direction::Down, down)))
@@ -122,15 +122,15 @@ pub struct Shaper {
 }
 
 /// The least share of a queue in the rate of `cake_mq`: a full packet takes no longer than the 200 us between
-/// two looks at who is active (`sync_time` in `sch_cake.c`). With less, a queue that sends seems idle, and
-/// together they exceed the rate (docs/sqm.md).
+/// two counts of active queues (`sync_time` in `sch_cake.c`). With less, a queue that sends seems idle, and
+/// together the queues exceed the rate (docs/sqm.md).
 const MULTI_QUEUE: Rate = Rate(60_560_000);
 /// Major number of the handle of our root queues.
 pub(crate) const HANDLE: u16 = 1;
 /// The text that marks an IFB as ours.
 pub(super) const ALIAS: &str = "goodqueue sqm ";
 
-/// The name of the IFB of an interface, as sqm-scripts have it. Names have at most 15 bytes.
+/// The name of the IFB of an interface, as in sqm-scripts. Names have at most 15 bytes.
 fn ifb_of(interface: &str) -> String {
     let mut name = format!("ifb4{interface}");
     while name.len() > 15 {
@@ -142,7 +142,7 @@ fn ifb_of(interface: &str) -> String {
 /// What to change on `interface` for these settings.
 ///
 /// # Errors
-/// `Refused` if a queue cannot be had from the kernel, or no direction has a rate.
+/// `Refused` if the kernel cannot provide a queue, or no direction has a rate.
 pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
     let (mut changes, mut shaped) = (Vec::new(), Both::default());
     let shaper = |dev: &str, queue: &QueueSpec, rate: Rate| {
@@ -178,7 +178,7 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
     Ok(Plan { changes, shaped })
 }
 
-/// What to tell a user who wrote `cake_mq` and gets one `cake`: the kernel has no other.
+/// The note for a user who wrote `cake_mq` and gets one `cake`, because the kernel has no `cake_mq`.
 #[must_use]
 pub fn without_cake_mq(settings: &Settings, plan: &Plan) -> Option<String> {
     let Queues::Written { up, .. } = &settings.queues else { return None };
@@ -198,7 +198,7 @@ impl Plan {
         self.changes.iter().any(is_mq)
     }
 
-    /// The changes that give queues which are there, made by the plan `before`, the parameters of this one.
+    /// The changes that give the existing queues, made by the plan `before`, the parameters of this plan.
     pub(crate) fn after(self, before: Plan) -> Vec<Change> {
         let there: Vec<Change> = before.of_standing().collect();
         self.of_standing().filter(|change| !there.contains(change)).collect()
@@ -210,7 +210,8 @@ impl Plan {
                 Some(Change::ReplaceRoot { dev, handle, qdisc })
             }
             Change::AddClass { dev, class, htb, .. } => Some(Change::ChangeClass { dev, class, htb }),
-            // The quantum is named also where it is that of a new one, since the one before stays otherwise.
+            // The quantum is named even if it is the default of a new queue; otherwise the old one would
+            // stay.
             Change::AddQdisc {
                 dev,
                 parent: Parent::Class(_, class),
@@ -250,12 +251,12 @@ impl Settings {
         text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
     }
 
-    /// Fails if a queue, as it was written, and the flags say the same of the link: only one of them would
-    /// count.
+    /// Fails if both a queue, as written, and the flags describe the same property of the link: only one of
+    /// them would count.
     fn check_once(&self, written: &str) -> Result<()> {
         let is_htb = written.starts_with("htb");
         let (link, overhead, mpu) = (self.link, self.overhead.is_some(), self.mpu.is_some());
-        // What a kind of link says of overhead and framing is all that `htb` knows of it.
+        // `htb` uses only the overhead and the framing of a kind of link.
         let of_link = [
             ("link", link.kind.is_some()),
             ("atm", link.framing.is_some()),
@@ -277,8 +278,8 @@ impl Settings {
         }
     }
 
-    /// The queue of a direction for a program that shapes by itself. A queue that does not shape has no rate:
-    /// the line below it has. What arrives has passed the bottleneck, which `cake` must know.
+    /// The queue of a direction for a program that shapes by itself. A queue that does not shape has no rate;
+    /// the line below it has one. Arriving packets have passed the bottleneck, which `cake` must know.
     ///
     /// # Errors
     /// `Refused` if there is no such queue, or it cannot count what the link adds.
@@ -301,7 +302,7 @@ impl Settings {
             }
             "htb" => {
                 let link = LinkBytes::of(self.link, self.overhead, self.mpu)?;
-                // What is counted already: the Ethernet header.
+                // The Ethernet header is counted already.
                 let overhead = link.overhead.map(|bytes| i64::from(bytes) - 14);
                 let atm = if link.is_atm { ",linklayer=atm" } else { "" };
                 format!(
@@ -322,7 +323,7 @@ impl Settings {
     }
 }
 
-/// Fails if `cake_mq`, as it was written, cannot be had. The IFB for what arrives has one queue, and gets a
+/// Fails if `cake_mq`, as written, is not possible. The IFB for arriving packets has one queue, and gets a
 /// `cake`.
 fn check_written(queue: &QueueSpec, is_up: bool, interface: &Interface) -> Result<()> {
     let count = queue.info().parameters.iter().find(|parameter| parameter.name == "queues");
@@ -367,7 +368,7 @@ fn shape(
             setup.ether_vlan = if settings.link.tags > 0 { settings.link.tags } else { setup.ether_vlan };
             setup.overhead = settings.overhead.or(setup.overhead);
             setup.mpu = settings.mpu.or(setup.mpu);
-            // What arrives has passed the bottleneck.
+            // Arriving packets have passed the bottleneck.
             setup.ingress.get_or_insert(!is_up);
             let mut cake = CakeOptions::new(&setup, rate)?;
             // It has no `autorate-ingress` (`sch_cake.c`).
@@ -429,7 +430,7 @@ fn shape(
 }
 
 impl fmt::Display for Plan {
-    /// The commands of iproute2, one a line.
+    /// The commands of iproute2, one per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))
     }
@@ -509,7 +510,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
             !first(&Settings { queues: written, ..settings() }, 4).ends_with("cake_mq"),
             "what was written"
         );
-        // At any rate, and for what leaves only.
+        // At any rate, and only for what leaves.
         let written = Queues::Written { up: "cake_mq".into(), down: "cake_mq".into() };
         let own = Settings { queues: written, ..settings() };
         assert!(first(&own, 5).ends_with("cake_mq"));
@@ -562,7 +563,7 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         let [up, down] = leaves(2_422_400, 99_999_999);
         assert!(up.contains("target 5000us interval 100000us"), "just one packet's time: {up}");
         assert!(down.ends_with(" quantum 300"), "{down}");
-        // Ours has the same, and a queue that was written out is as it was written.
+        // Ours has the same parameters, and a queue that the user wrote out stays as written.
         let of = |queues: Queues| {
             let settings = Settings { queues, ..settings() };
             settings.own_queue(Rate(1_000_000), true).expect("a queue").to_string()
@@ -606,7 +607,7 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
         assert_eq!(changes(8_000_000, 8_000_000, Layout::Simple), "", "nothing to do");
     }
 
-    /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
+    /// The keywords of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
     #[test]
     fn links_are_the_words_of_tc() {
         for (words, kernel, own) in [

@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) index: u32,
     /// What is shaped.
     pub(super) shaped: Both,
-    /// The root queueing discipline that somebody had set.
+    /// The root queueing discipline that was set before, if any.
     pub(super) before: Option<Before>,
     /// The changes, as commands.
     pub(super) commands: Vec<String>,

@@ -31,7 +31,7 @@ struct Line<'a> {
     words: Vec<&'a str>,
 }
 
-/// Reads the text of a file; `name` is for errors. Sections that are not enabled and cannot be had are left
+/// Reads the text of a file; `name` is for errors. Sections that are not enabled and not possible are left
 /// out; the second value says why, with file and line.
 ///
 /// # Errors
@@ -96,7 +96,7 @@ fn section(
     lines: &[Line<'_>],
     wrong: &dyn Fn(usize, &dyn Display) -> Error,
 ) -> Result<Section> {
-    // The last one of a name counts.
+    // If a name occurs several times, the last one counts.
     let find = |name: &str| lines.iter().rev().find(|line| line.words[1] == name);
     let text = |name: &str| find(name).map(|line| (line.number, line.words[2]));
     let is_on = |name: &str| text(name).is_some_and(|(_, value)| value == "1");
@@ -116,7 +116,7 @@ fn section(
     };
     let layout = match text("script") {
         None => Layout::PieceOfCake,
-        // tbf and htb with one class send the same at the same time.
+        // tbf and htb with one class send the same packets at the same times.
         Some((_, "simplest_tbf" | "simplest_tbf.qos")) => Layout::Simplest,
         Some((number, script)) => script.parse().map_err(|why: String| wrong(number, &why))?,
     };
@@ -149,7 +149,7 @@ fn section(
     let mut adds = (link, bytes(overhead, 256)?, mpu);
     let queues = if layout.has_leaves() {
         let leaf = |rate: Option<Rate>, is_up: bool| leaf(rate, is_up, choices, &text, wrong);
-        // All that arrives is in one class.
+        // All arriving packets are in one class.
         let arriving = if squash("squash_ingress") { Layout::Simplest } else { layout };
         Queues::Written { up: layout.with(&leaf(up, true)?), down: arriving.with(&leaf(down, false)?) }
     } else if advanced {
@@ -164,7 +164,7 @@ fn section(
         let arriving = if squash("squash_ingress") { Layout::PieceOfCake } else { layout };
         let (up, down) = (queue(layout, "eqdisc_opts", "")?, queue(arriving, "iqdisc_opts", wash)?);
         if [&up, &down].into_iter().any(|queue| says_link(queue)) {
-            // They come last in the command of sqm-scripts, so they count.
+            // They come last in the command of sqm-scripts, so they take effect.
             let (kind, overhead, mpu) = std::mem::take(&mut adds);
             let with = |queue: String| with_link(queue, kind, overhead, mpu);
             Queues::Written { up: with(up), down: with(down) }
@@ -198,7 +198,7 @@ fn section(
     })
 }
 
-/// What a section chooses, as far as it decides which of its options have an effect.
+/// The choices of a section that decide which of its options have an effect.
 #[derive(Clone, Copy)]
 struct Choices {
     layout: Layout,
@@ -211,12 +211,12 @@ struct Choices {
 }
 
 impl Choices {
-    /// Why an option with this value has no effect; `None` if it has, or asks for nothing.
+    /// Why an option with this value has no effect; `None` if it has one, or asks for nothing.
     fn without_effect(self, option: &str, value: &str) -> Option<&'static str> {
         let has_leaves = self.layout.has_leaves();
         let asks = !matches!(value, "" | "0" | "auto" | "default");
         let of_cake = if has_leaves { None } else { Some("cake has no such parameter") };
-        // Who reads them, and whether they ask for something: see `section` and `leaf`.
+        // `section` and `leaf` show what reads them, and whether they ask for something.
         let (is_allowed, needs, otherwise) = match option {
             "enabled"
             | "interface"
@@ -277,7 +277,7 @@ impl Choices {
     }
 }
 
-/// The leaves of a direction: what follows from its rate, unless an option says otherwise.
+/// The leaves of a direction: as its rate requires, unless an option says otherwise.
 fn leaf<'a>(
     rate: Option<Rate>,
     is_up: bool,
@@ -314,13 +314,13 @@ fn leaf<'a>(
     Ok(leaf)
 }
 
-/// Whether a queue says what the link adds to a packet.
+/// Whether the text of a queue says what the link adds to a packet.
 fn says_link(queue: &str) -> bool {
     [",link=", ",atm=", ",ether-vlan=", ",overhead=", ",mpu="].iter().any(|start| queue.contains(start))
 }
 
-/// The queue with what a section says of the link, as far as the queue does not say it. A word for a kind of
-/// link says all.
+/// The queue with what a section says about the link, as far as the queue does not say it. A keyword for a
+/// kind of link says all of it.
 fn with_link(queue: String, kind: Option<LinkKind>, overhead: Option<i16>, mpu: Option<u16>) -> String {
     if queue.contains(",link=") {
         return queue;
@@ -337,7 +337,7 @@ fn with_link(queue: String, kind: Option<LinkKind>, overhead: Option<i16>, mpu: 
     queue + &missing
 }
 
-/// tc's words for `cake` in the form `,parameter=value`.
+/// tc's keywords for `cake` in the form `,parameter=value`.
 fn cake_words(text: &str) -> std::result::Result<String, String> {
     let mut out = String::new();
     let mut words = text.split_whitespace();
@@ -363,7 +363,7 @@ fn cake_words(text: &str) -> std::result::Result<String, String> {
             other if LinkKind::WORDS.contains(&other) => ("link", other),
             other => return Err(format!("cake has no option {other}")),
         };
-        // The last of two words for one parameter counts, as in tc.
+        // Of two keywords for one parameter the last one counts, as in tc.
         let start = format!(",{name}=");
         if let Some(at) = out.find(&start) {
             let end = out[at + 1..].find(',').map_or(out.len(), |more| at + 1 + more);
@@ -434,7 +434,7 @@ config queue
         assert!(cake.ignored.is_empty() && simple.ignored.is_empty(), "{cake:?} {simple:?}");
     }
 
-    /// The options of a section of its own, behind those that each needs.
+    /// A section with these options, after those that each section needs.
     fn with(options: &str) -> Section {
         let text =
             format!("config queue\noption interface a\noption upload 9000\noption download 9000\n{options}");
@@ -462,7 +462,7 @@ config queue
                 "htb,sqm=simple,leaf.quantum=300"
             ]
         );
-        // Cake in one class for what arrives.
+        // `cake` with one class for arriving packets.
         let cake = "option script layer_cake.qos\noption qdisc_advanced 1\noption squash_ingress 1";
         assert_eq!(of(cake), ["cake:diffserv3", "cake:besteffort"]);
     }

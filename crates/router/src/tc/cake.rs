@@ -30,19 +30,19 @@ const TCA_CAKE_FWMARK: u16 = 18;
 /// Queues of a tin in the kernel (`CAKE_QUEUES`).
 const QUEUES: u32 = 1024;
 
-/// The parameters of the library's `cake`, and what only a kernel has.
+/// The parameters of the library's `cake`, and those that only a kernel has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CakeOptions {
     /// The parameters.
     pub params: Params,
     /// Whether hosts are distinguished by their addresses behind address translation (conntrack).
     pub nat: bool,
-    /// Whether each queue of the device has one, and they share the rate (`cake_mq`, Linux 7.0).
+    /// Whether each queue of the device has its own `cake`, and all share the rate (`cake_mq`, Linux 7.0).
     pub is_multi_queue: bool,
 }
 
 impl CakeOptions {
-    /// From what was written for the queue, at this `rate`.
+    /// From the text of the queue, at this `rate`.
     ///
     /// # Errors
     /// `Refused` for a parameter that the kernel's `cake` does not have.
@@ -130,7 +130,7 @@ impl CakeOptions {
     }
 }
 
-/// Whole microseconds, which the kernel counts in.
+/// Whole microseconds, the kernel's unit.
 fn micros(nanos: u64) -> u32 {
     u32::try_from(nanos / 1000).unwrap_or(u32::MAX)
 }

@@ -7,13 +7,13 @@ fn micros(nanos: u64) -> u32 {
     u32::try_from(nanos / 1000).unwrap_or(u32::MAX)
 }
 
-/// The elements of `TCA_OPTIONS` for a new one.
+/// The elements of `TCA_OPTIONS` for a new queue.
 pub(super) fn attributes(params: &Params) -> Vec<TcOption> {
     let flows = TcOption::FqCodel(Element::Flows(params.flows));
     std::iter::once(flows).chain(attributes_of_change(params)).collect()
 }
 
-/// Those for one that is there: the number of flows stays (`fq_codel_change` refuses it).
+/// The same for an existing queue, whose number of flows stays (`fq_codel_change` refuses to change it).
 pub(super) fn attributes_of_change(params: &Params) -> Vec<TcOption> {
     let mut all = vec![
         Element::Limit(params.limit),
@@ -28,13 +28,13 @@ pub(super) fn attributes_of_change(params: &Params) -> Vec<TcOption> {
     all.into_iter().map(TcOption::FqCodel).collect()
 }
 
-/// The words of tc for a new one.
+/// tc's words for a new queue.
 pub(super) fn words(params: &Params) -> String {
     let words = words_of_change(params);
     words.replacen(" target ", &format!(" flows {} target ", params.flows), 1)
 }
 
-/// The words of tc for one that is there.
+/// tc's words for an existing queue.
 pub(super) fn words_of_change(params: &Params) -> String {
     let mut words = format!(
         "limit {} target {}us interval {}us memory_limit {} {} drop_batch {}",

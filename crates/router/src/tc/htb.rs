@@ -12,7 +12,7 @@ const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-/// `HTB_VER`: the version of the messages, in the high 16 bits of that of the module.
+/// `HTB_VER`: the version of the messages, in the high 16 bits of the module's version.
 const HTB_VERSION: u32 = 3;
 /// tc's default; each class has a quantum of its own.
 const RATE2QUANTUM: u32 = 10;

@@ -80,11 +80,11 @@ pub enum Qdisc {
     },
     /// `sch_fq_codel`.
     FqCodel(goodqueue::fq_codel::Params),
-    /// One that was there before: its kind and the options that the kernel showed.
+    /// A previous one: its kind and the options that the kernel showed.
     Saved {
         /// Its name.
         kind: String,
-        /// The value of `TCA_OPTIONS`; empty without.
+        /// The value of `TCA_OPTIONS`; empty if there was none.
         options: Vec<u8>,
     },
 }
@@ -130,20 +130,20 @@ impl fmt::Display for Qdisc {
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Creates an IFB, on which what arrives at another interface can be shaped.
+    /// Creates an IFB, on which packets that arrive at another interface can be shaped.
     AddIfb {
         /// Its name.
         name: String,
-        /// To whom it belongs.
+        /// Its owner.
         alias: String,
         /// Queues that it sends from.
         queues: u32,
     },
-    /// Creates an interface that throws away what it is to send.
+    /// Creates an interface that discards what it should send.
     AddDummy {
         /// Its name.
         name: String,
-        /// To whom it belongs.
+        /// Its owner.
         alias: String,
         /// Bytes.
         mtu: u32,
@@ -163,8 +163,8 @@ pub enum Change {
         /// What.
         qdisc: Qdisc,
     },
-    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel
-    /// refuses, that one stays.
+    /// Puts a queueing discipline at the root, in place of the existing one. If the kernel refuses, the
+    /// existing one stays.
     ReplaceRoot {
         /// The interface.
         dev: String,
@@ -210,7 +210,7 @@ pub enum Change {
         dev: String,
         /// 0 to 63.
         dscp: u8,
-        /// Whether those of IPv6, else of IPv4.
+        /// Whether for IPv6; otherwise for IPv4.
         is_v6: bool,
         /// Minor number of the class.
         class: u16,
@@ -226,9 +226,9 @@ pub enum Change {
     },
     /// Makes room for filters where frames arrive and leave.
     AddClsact(String),
-    /// Adds such a filter.
+    /// Adds a filter there.
     Steer(Steer),
-    /// Deletes all such filters.
+    /// Deletes all filters there.
     DeleteClsact(String),
     /// Deletes the root queueing discipline: the kernel's default comes back.
     DeleteRoot(String),
@@ -297,7 +297,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Filters of one priority have one protocol (`net/sched/cls_api.c`).
+/// All filters of a priority have the same protocol (`net/sched/cls_api.c`).
 const fn filter_prio(is_v6: bool) -> u16 {
     if is_v6 { PRIO + 1 } else { PRIO }
 }
@@ -312,7 +312,7 @@ impl Change {
         self.send(route).map_err(failed)
     }
 
-    /// The same, of parameters, at the interface `to`, if it was to be at `from`.
+    /// The same change of parameters at the interface `to`, if it was meant for `from`.
     pub(crate) fn moved(mut self, from: &str, to: &str) -> Change {
         if let Change::ReplaceRoot { dev, .. }
         | Change::ChangeClass { dev, .. }
@@ -324,7 +324,7 @@ impl Change {
         self
     }
 
-    /// Makes a change that deletes something, which may be gone.
+    /// Makes a change that deletes something, which may already be gone.
     pub(crate) fn make_sure(&self, route: &mut Route) -> Result<()> {
         match self.make(route) {
             Err(Error::Kernel { source, .. }) if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)) => {
@@ -493,17 +493,17 @@ pub struct Installed {
     pub index: u32,
     /// Its name.
     pub kind: String,
-    /// Major number of its handle; 0 for a default that nobody asked for.
+    /// Major number of its handle; 0 for the kernel's default.
     pub handle: u16,
-    /// Minor number of the handle: of a class, 0 otherwise.
+    /// Minor number of the handle of a class; 0 otherwise.
     pub minor: u16,
     /// Where: `ffff:ffff` is the root, `ffff:fff1` ingress.
     pub parent: TcHandle,
     /// The value of `TCA_OPTIONS`.
     pub options: Vec<u8>,
-    /// What it counts.
+    /// Its counters.
     pub counts: Counts,
-    /// What else it tells.
+    /// What else it reports.
     pub extra: Extra,
 }
 
@@ -532,7 +532,7 @@ pub struct Counts {
     pub drops: u32,
     /// Packets that found no room below and came back.
     pub requeues: u32,
-    /// How often it had to wait for its rate.
+    /// How many times it had to wait for its rate.
     pub overlimits: u32,
     /// Packets waiting.
     pub qlen: u32,
@@ -560,7 +560,7 @@ pub fn installed(route: &mut Route) -> Result<Vec<Installed>> {
     Ok(all.iter().map(installed_of).collect())
 }
 
-/// The classes of an interface, each as what the kernel shows of a queueing discipline.
+/// The classes of an interface, each in the form in which the kernel shows a queueing discipline.
 ///
 /// # Errors
 /// Those of [`Route::dump`].
@@ -570,14 +570,14 @@ pub fn classes(route: &mut Route, index: u32) -> Result<Vec<Installed>> {
     Ok(all.iter().map(installed_of).collect())
 }
 
-/// The interfaces to which filters send what arrives at this one: numbers, in the order of the filters.
+/// The numbers of the interfaces to which filters send packets that arrive at this one, in the order of the
+/// filters.
 ///
 /// # Errors
 /// Those of [`Route::dump`].
 pub fn redirects(route: &mut Route, index: u32) -> Result<Vec<u32>> {
     let mut request = TcMessage::with_index(index.cast_signed());
-    // With the queueing discipline `ingress` the kernel looks at the major number alone
-    // (`ingress_tcf_block`).
+    // With the queueing discipline `ingress` the kernel looks only at the major number (`ingress_tcf_block`).
     request.header.parent = TcHandle { major: 0xffff, minor: steer::MIN_INGRESS };
     let all: Vec<TcMessage> = route.dump(GET_FILTER, &request)?;
     let filters: Vec<Installed> = all.iter().map(installed_of).collect();
@@ -599,7 +599,7 @@ fn installed_of(message: &TcMessage) -> Installed {
     for attribute in &message.attributes {
         match attribute {
             TcAttribute::Kind(kind) => installed.kind.clone_from(kind),
-            // Options that the crate does not know are one element, with the number of the whole.
+            // Options that the crate does not know are one element, which has the number of the whole.
             TcAttribute::Options(options) => match &options[..] {
                 [TcOption::Other(whole)] if whole.kind() == TCA_OPTIONS => {
                     installed.options = vec![0; whole.value_len()];

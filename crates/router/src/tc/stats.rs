@@ -29,10 +29,10 @@ const TIN_UNRESPONSIVE_FLOWS: u16 = 23;
 /// Most tins (`TC_CAKE_MAX_TINS`).
 const TINS: usize = 8;
 
-/// What a queueing discipline tells about itself.
+/// What a queueing discipline reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// Packets marked with CE; `None` if it does not mark or does not tell.
+    /// Packets marked with CE; `None` if it does not mark or does not report it.
     pub marks: Option<u64>,
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk).
     pub flows: Option<(u32, u32)>,
@@ -47,7 +47,7 @@ pub struct Extra {
 /// A tin of `cake`: the kernel's, or one of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tin {
-    /// Rate from which on it loses its priority, bit/s.
+    /// Rate above which it loses its priority, bit/s.
     pub threshold_bps: u64,
     /// Bytes sent.
     pub bytes: u64,
@@ -71,7 +71,7 @@ pub struct Tin {
     pub sparse: u32,
     /// Flows with a backlog.
     pub bulk: u32,
-    /// Flows that do not answer to drops.
+    /// Flows that do not respond to drops.
     pub unresponsive: u32,
 }
 
@@ -117,7 +117,7 @@ impl Extra {
     }
 }
 
-/// Those that `cake_dump_stats` of Linux tells, in its units.
+/// The values that Linux's `cake_dump_stats` reports, in its units.
 impl From<TinState> for Tin {
     fn from(state: TinState) -> Tin {
         let TinState { rate, backlog, sparse, bulk, counters, .. } = state;
@@ -172,7 +172,7 @@ impl Tin {
     }
 }
 
-/// The elements of a nest, as far as they are whole.
+/// The elements of a nested attribute, as far as they are complete.
 fn elements(bytes: &[u8]) -> impl Iterator<Item = NlaBuffer<&[u8]>> {
     NlasIterator::new(bytes).map_while(Result::ok)
 }

@@ -104,8 +104,8 @@ impl Steer {
     }
 }
 
-/// The interface that a filter sends packets to instead: the first action `mirred` that redirects to what
-/// leaves there. `options` are those of the filter (`TCA_OPTIONS`).
+/// The interface that a filter sends packets to instead: that of the first action `mirred` that redirects to
+/// an interface's egress. `options` are those of the filter (`TCA_OPTIONS`).
 pub(super) fn redirect(filter: &str, options: &[u8]) -> Option<u32> {
     // TCA_BPF_ACT, TCA_BASIC_ACT, TCA_FLOWER_ACT, TCA_U32_ACT (`linux/pkt_cls.h`).
     let actions = match filter {

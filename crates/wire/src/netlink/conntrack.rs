@@ -1,5 +1,5 @@
 //! What connection tracking reports about the connections of this machine (`linux/netfilter/nfnetlink.h`,
-//! `linux/netfilter/nfnetlink_conntrack.h`): a list of all of them, then each that is new or gone.
+//! `linux/netfilter/nfnetlink_conntrack.h`): a list of all of them, then each one that is new or gone.
 
 use std::os::fd::AsFd;
 use std::{fs, io};
@@ -20,14 +20,15 @@ use crate::{Error, Result};
 const GET: Kind = (0x0101, "IPCTNL_MSG_CT_GET");
 /// `NFNLGRP_CONNTRACK_NEW` and `NFNLGRP_CONNTRACK_DESTROY`.
 const GROUPS: [u32; 2] = [1, 3];
-/// Whether the kernel sends events: 0 never, 1 always, 2 once somebody listens (`nf_conntrack_sysctl.rst`).
+/// Whether the kernel sends events: 0 never, 1 always, 2 once there is a listener
+/// (`nf_conntrack_sysctl.rst`).
 const EVENTS: &str = "/proc/sys/net/netfilter/nf_conntrack_events";
 /// Kernel memory for events that wait: some thousands, at about 1 kB each.
 const WAITING: libc::c_int = 4 << 20;
-/// Bytes to read at a time, so that a turn of the engine stays short: two parts of a list, or some 200
+/// Bytes to read at a time, so that a turn of the engine stays short: two parts of a list, or about 200
 /// events.
 const AT_ONCE: usize = 1 << 16;
-/// From one list to the next because events were lost, and because connections were too many.
+/// Time from one list to the next: after lost events, and after too many connections.
 const AFTER_LOSS: Span = Span::from_millis(1_000);
 const WHEN_CROWDED: Span = Span::from_millis(60_000);
 
@@ -42,19 +43,19 @@ pub struct Tracking {
     is_listing: bool,
     /// Whether the kernel had no room for an event, so that a new list is needed.
     has_lost: bool,
-    /// When the latest list was asked for.
+    /// When the latest list was requested.
     asked: Nanos,
-    /// Whether everything has been read that was told before the latest packets came.
+    /// Whether everything has been read that the kernel reported before the latest packets came.
     is_current: bool,
     answer: Vec<u8>,
 }
 
 impl Tracking {
-    /// Opens one and reads the list of all connections. `ways`: whether packets are to be looked up, up and
+    /// Opens a view and reads the list of all connections. `ways`: whether packets must be looked up, up and
     /// down.
     ///
     /// # Errors
-    /// `Missing` without CAP_NET_ADMIN, or if the kernel does not track connections, or tells nobody of them;
+    /// `Missing` without CAP_NET_ADMIN, or if the kernel does not track connections or does not report them;
     /// `System` if another call fails.
     pub fn open(ways: [bool; 2]) -> Result<Tracking> {
         let lacks = |error: Error| {
@@ -100,19 +101,19 @@ impl Tracking {
         Ok(tracking)
     }
 
-    /// Another one, in the network namespace of the calling thread.
+    /// Another view, in the network namespace of the calling thread.
     pub(crate) fn another(&self) -> Result<Tracking> {
         Tracking::open(self.ways)
     }
 
-    /// Packets have come: what was told before them may still have to be read.
+    /// Packets have come: reports from before them may still have to be read.
     pub fn packets_came(&mut self) {
         self.is_current = false;
     }
 
     /// [`Translations::inside`] for a frame of direction `way`, up (0) or down (1); `None` also if that
-    /// direction is not looked up. The kernel tells of a connection before its first packet leaves, so what
-    /// waits is read where a packet is of none that is known.
+    /// direction is not looked up. The kernel reports a connection before its first packet leaves. So if a
+    /// packet belongs to no known connection, this reads the waiting messages.
     pub fn inside(&mut self, way: usize, frame: &[u8]) -> Option<Inside> {
         if !self.ways[way] {
             return None;
@@ -128,8 +129,8 @@ impl Tracking {
         self.translations.inside(is_up, frame)
     }
 
-    /// Reads what waits, and asks for a new list where the present one is wrong. Called some 100 times a
-    /// second.
+    /// Reads the waiting messages, and requests a new list if the present one is wrong. Called about 100
+    /// times a second.
     pub fn keep_up(&mut self, now: Nanos) {
         self.read();
         let age = now.since(self.asked);
@@ -140,14 +141,14 @@ impl Tracking {
         }
     }
 
-    /// Reads at most [`AT_ONCE`] bytes, and perhaps one message more.
+    /// Reads at most [`AT_ONCE`] bytes, and perhaps one more message.
     fn read(&mut self) {
         let mut left = AT_ONCE;
         while left > 0 {
             match self.receive() {
                 Ok(bytes) => left = left.saturating_sub(bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Events were lost (`netlink(7)`: ENOBUFS), or a list came to no end.
+                // Events were lost (`netlink(7)`: ENOBUFS), or a list was not completed.
                 Err(_) => {
                     self.has_lost = true;
                     return;
@@ -166,7 +167,7 @@ impl Tracking {
         Ok(())
     }
 
-    /// Reads one datagram and takes what is in it; its length.
+    /// Reads one datagram and takes its contents; returns its length.
     fn receive(&mut self) -> io::Result<usize> {
         self.answer.clear();
         let bytes = loop {

@@ -82,8 +82,8 @@ impl Route {
         self.request(NEW_LINK, &link(0, here), NLM_F_CREATE | NLM_F_EXCL, near.name)
     }
 
-    /// Creates an IFB (intermediate functional block), on which what arrives at another interface can be
-    /// shaped. `alias` says to whom it belongs; it has `queues` to send from. It is down.
+    /// Creates an IFB (intermediate functional block), on which packets that arrive at another interface can
+    /// be shaped. `alias` names its owner; it has `queues` transmit queues. It is down.
     ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
@@ -91,7 +91,7 @@ impl Route {
         self.add_link(InfoKind::Ifb, name, alias, vec![LinkAttribute::NumTxQueues(queues)])
     }
 
-    /// Creates an interface that throws away what it is to send (`dummy`). `mtu` in bytes. It is down.
+    /// Creates an interface that discards what it should send (`dummy`). `mtu` in bytes. It is down.
     ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `dummy`.
@@ -144,7 +144,7 @@ impl Route {
         self.request(NEW_ADDRESS, &message, flags, &address.to_string())
     }
 
-    /// Adds a route to the network `to` with this length of its prefix.
+    /// Adds a route to the network `to` with this prefix length.
     pub(crate) fn add_route(&mut self, (to, prefix): (IpAddr, u8), via: &Via) -> Result<()> {
         /// `RT_TABLE_MAIN`, `RT_TABLE_LOCAL`.
         const TABLES: [u8; 2] = [254, 255];
@@ -198,7 +198,7 @@ pub struct Interface {
     pub name: String,
     /// Its kind, if it is virtual: `veth`, `ifb`, `bridge`; as `ip -d link` names it.
     pub kind: Option<String>,
-    /// A text that somebody gave it (`ip link set … alias`).
+    /// A text that a user gave it (`ip link set … alias`).
     pub alias: Option<String>,
     /// Whether it is up.
     pub is_up: bool,
@@ -210,16 +210,15 @@ pub struct Interface {
     pub mtu: u32,
     /// Queues towards the device.
     pub tx_queues: u32,
-    /// Packets in a FIFO that is as long as the interface says (`txqueuelen`).
+    /// Length of a FIFO that takes its length from the interface, packets (`txqueuelen`).
     pub tx_queue_len: u32,
 }
 
 /// Length of `struct ifinfomsg`.
 const HEADER: usize = 16;
 
-/// From what the kernel says of an interface (`rtnetlink(7)`, `RTM_GETLINK`): `struct ifinfomsg`, then
-/// attributes. Only those of interest are decoded, so an attribute that is unknown, or has grown, hides no
-/// interface.
+/// From the kernel's message about an interface (`rtnetlink(7)`, `RTM_GETLINK`): `struct ifinfomsg`, then
+/// attributes. Only the needed attributes are decoded, so an unknown or longer attribute hides no interface.
 impl Parseable<[u8]> for Interface {
     fn parse(bytes: &[u8]) -> std::result::Result<Interface, DecodeError> {
         let Some((header, attributes)) = bytes.split_at_checked(HEADER) else {
@@ -309,7 +308,7 @@ mod tests {
         };
         assert_eq!(Interface::parse(&bytes(&message)).unwrap(), wanted);
 
-        // Attributes that nobody knows yet: of the interface, and of its kind.
+        // Attributes that do not exist yet: of the interface, and of its kind.
         let mut more = bytes(&message);
         more.extend_from_slice(&[8, 0, 0xff, 0x3f, 1, 2, 3, 4]);
         assert_eq!(Interface::parse(&more).unwrap(), wanted);

@@ -53,7 +53,7 @@ pub(crate) const NEW_NEIGHBOUR: Kind = (28, "RTM_NEWNEIGH");
 pub struct Route(Connection);
 
 impl Route {
-    /// Opens one.
+    /// Opens a connection.
     ///
     /// # Errors
     /// `System` if the kernel has no more sockets.
@@ -70,8 +70,8 @@ impl Route {
         self.0.request(kind, message, flags, object)
     }
 
-    /// Asks for everything that `message` names, and collects the answers. A message that the crate cannot
-    /// decode is left out: newer kernels have attributes that it does not know.
+    /// Asks for everything that `message` names, and collects the answers. It leaves out messages that the
+    /// crate cannot decode: newer kernels have attributes that the crate does not know.
     ///
     /// # Errors
     /// `System` with the kernel's error number.
@@ -93,7 +93,7 @@ impl Connection {
             let mut socket = Socket::new(protocol)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
-            // Answers say why in words, and do not repeat the request.
+            // Answers give the reason as text, and do not repeat the request.
             socket.set_ext_ack(true)?;
             socket.set_cap_ack(true)?;
             Ok(socket)
@@ -180,7 +180,7 @@ impl Connection {
     }
 }
 
-/// The messages of one answer: each starts with its length. What is too short ends them.
+/// The messages of one answer; each starts with its length. They end at the first that is too short.
 fn messages(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?) as usize;
@@ -200,17 +200,17 @@ fn sequence_of(message: &[u8]) -> u32 {
     u32::from_ne_bytes([message[8], message[9], message[10], message[11]])
 }
 
-/// The number behind the header of a whole message, if it has one.
+/// The number after the header of a whole message, if it has one.
 fn code_of(message: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?))
 }
 
-/// What the kernel says of a request (`struct nlmsgerr`).
+/// The kernel's answer to a request (`struct nlmsgerr`).
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     /// 0, or the negative error number.
     code: i32,
-    /// The reason in words (`NLMSGERR_ATTR_MSG`).
+    /// The reason as text (`NLMSGERR_ATTR_MSG`).
     why: Option<String>,
 }
 

@@ -29,10 +29,10 @@ pub struct Feature {
     pub changeable: bool,
 }
 
-/// When a device interrupts for packets that arrive (`struct ethtool_coalesce`).
+/// When a device interrupts for arriving packets (`struct ethtool_coalesce`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalescing {
-    /// How long after a packet arrived, microseconds.
+    /// Time after a packet's arrival, microseconds.
     pub rx_usecs: u32,
     /// Whether the driver adapts that time to the traffic.
     pub is_adaptive: bool,
@@ -45,7 +45,7 @@ pub struct Ethtool {
 }
 
 impl Ethtool {
-    /// Opens one. The interface need not exist.
+    /// Opens a socket. The interface does not have to exist.
     ///
     /// # Errors
     /// `System` if the kernel has no more sockets.
@@ -91,14 +91,14 @@ impl Ethtool {
     /// # Errors
     /// `System`: `EOPNOTSUPP` for an interface without rings.
     pub fn transmit_ring(&self) -> Result<u32> {
-        // struct ethtool_ringparam: the command, four maxima, four lengths; that of transmission is the last.
+        // struct ethtool_ringparam: the command, four maxima, four lengths; the transmit length is the last.
         let mut words = [0; 9];
         words[0] = ETHTOOL_GRINGPARAM;
         self.request("ETHTOOL_GRINGPARAM", &mut words)?;
         Ok(words[8])
     }
 
-    /// When the device interrupts for packets that arrive.
+    /// When the device interrupts for arriving packets.
     ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` for an interface without such a setting.

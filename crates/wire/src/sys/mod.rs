@@ -11,7 +11,7 @@ pub(crate) mod thread;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Sets an option of a socket that is a number (`setsockopt(2)`).
+/// Sets a numeric option of a socket (`setsockopt(2)`).
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -25,8 +25,8 @@ pub(crate) fn set_option(
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets the kernel memory for what waits in a socket, bytes. More than net.core.rmem_max needs CAP_NET_ADMIN
-/// outside of all user namespaces; without it, it is the largest size that is allowed.
+/// Sets the kernel memory for packets that wait in a socket, bytes. More than net.core.rmem_max needs
+/// CAP_NET_ADMIN outside all user namespaces; without it, the socket gets the largest size that is allowed.
 pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: libc::c_int) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
         .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))

@@ -26,7 +26,7 @@ pub(crate) fn enter_net(namespace: BorrowedFd<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How often, each 2 ms, to look whether a thread has ended.
+/// How many times, every 2 ms, to check whether a thread has ended.
 const LOOKS: u32 = 250;
 
 /// Threads of the process.
@@ -39,8 +39,8 @@ fn threads() -> Result<usize> {
 /// a new network namespace owned by that.
 pub(crate) fn unshare_user() -> Result<()> {
     let mut threads = threads()?;
-    // One that was joined is still there for a moment: the kernel wakes who waits for it, and then ends it
-    // (`mm_release` and `release_task`, Linux `kernel/fork.c` and `kernel/exit.c`).
+    // A joined thread still exists for a moment: the kernel wakes the waiting thread, and then ends the
+    // joined one (`mm_release` and `release_task`, Linux `kernel/fork.c` and `kernel/exit.c`).
     for _ in 0..LOOKS {
         if threads == 1 {
             break;

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Frames handled by one system call.
 pub(crate) const BATCH: usize = 64;
-/// Slots sent by one call: a super-packet of 64 KiB in segments of 340 bytes, behind those of a batch.
+/// Slots sent by one call: a super-packet of 64 KiB in segments of 340 bytes, after those of a batch.
 pub(crate) const SEND: usize = 4 * BATCH;
 /// Super-packets read by one system call: 1 MiB.
 pub(crate) const SUPER_BATCH: usize = 16;
@@ -24,9 +24,9 @@ const PACKET_FANOUT: libc::c_int = 18;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// The kind of a group of sockets, and a flag (`linux/if_packet.h`): a flow has a socket, by a hash of its
-/// addresses and ports; the kernel finds a number that is free. Without `PACKET_FANOUT_FLAG_DEFRAG`, which
-/// would put fragments together: they pass as they came, those between two hosts through one socket.
+/// The kind of a group of sockets, and a flag (`linux/if_packet.h`): a hash of its addresses and ports
+/// assigns a flow to a socket; the kernel chooses a free number. `PACKET_FANOUT_FLAG_DEFRAG`, which would
+/// reassemble fragments, is not set: they pass as they came, all those between two hosts through one socket.
 const PACKET_FANOUT_HASH: libc::c_int = 0;
 const PACKET_FANOUT_FLAG_UNIQUEID: libc::c_int = 0x2000;
 
@@ -34,8 +34,8 @@ const PACKET_FANOUT_FLAG_UNIQUEID: libc::c_int = 0x2000;
 const NOTHING: [libc::sock_filter; 1] = [instruction(0x06, 0, 0)];
 /// BPF_RET | BPF_K with all bytes.
 const ALL: [libc::sock_filter; 1] = [instruction(0x06, 0, u32::MAX)];
-/// BPF_LD | BPF_B | BPF_ABS of the packet's type, at SKF_AD_OFF + SKF_AD_PKTTYPE; BPF_JMP | BPF_JEQ | BPF_K with
-/// PACKET_OUTGOING, which skips one instruction if it is another.
+/// BPF_LD | BPF_B | BPF_ABS of the packet's type, at SKF_AD_OFF + SKF_AD_PKTTYPE; BPF_JMP | BPF_JEQ | BPF_K
+/// with PACKET_OUTGOING, which skips one instruction if the type is different.
 const NOT_LEAVING: [libc::sock_filter; 4] =
     [instruction(0x30, 0, 0xffff_f004), instruction(0x15, 1, 4), NOTHING[0], ALL[0]];
 
@@ -59,7 +59,7 @@ pub(crate) struct Slot {
 /// A buffer for two control messages, suitably aligned: a `timespec` and a `tpacket_auxdata`.
 type Control = [u64; 12];
 
-/// A VLAN tag is in the auxiliary data, and its kind with it (`linux/if_packet.h`).
+/// A VLAN tag is in the auxiliary data, with its kind (`linux/if_packet.h`).
 const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 /// The usual kind of a tag (IEEE 802.1Q).
@@ -74,14 +74,14 @@ const TAG: usize = 4;
 pub(crate) enum Receive {
     /// Those that arrive.
     Arriving,
-    /// Those that arrive, also for other stations.
+    /// Those that arrive, including those for other stations.
     Promiscuous,
     /// Those that leave.
     Leaving,
 }
 
 /// The sockets over which the kernel spreads the flows that an interface receives (`PACKET_FANOUT`). The
-/// first that joins makes the group, and the kernel its number.
+/// first that joins creates the group, and the kernel chooses its number.
 #[derive(Debug, Default)]
 pub(crate) struct Fanout(OnceLock<libc::c_int>);
 
@@ -118,8 +118,8 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl PacketSocket {
-    /// Opens one that receives from `interface` of the calling thread's namespace: all of it, or its part as
-    /// one of the sockets of `fanout`. Sockets of one group are opened one after the other.
+    /// Opens a socket that receives from `interface` of the calling thread's namespace: all frames, or its
+    /// part as one of the sockets of `fanout`. Sockets of one group are opened one after the other.
     pub(crate) fn receiving(
         interface: &str,
         which: Receive,
@@ -138,7 +138,8 @@ impl PacketSocket {
         }
         let every = libc::ETH_P_ALL.cast_unsigned() as u16;
         if let Some(fanout) = fanout {
-            // Only a bound socket can join. Until it has, it would get what others get, too.
+            // Only a bound socket can join. Until it has joined, it would also get frames of the other
+            // sockets.
             socket.filter(&NOTHING)?;
             socket.bind(index, every)?;
             socket.join_fanout(fanout)?;
@@ -150,7 +151,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Takes only what the filter lets through.
+    /// Receives only what the filter lets through.
     fn filter(&self, program: &[libc::sock_filter]) -> Result<()> {
         // A program of ours has a few instructions.
         #[allow(clippy::cast_possible_truncation)]
@@ -160,7 +161,7 @@ impl PacketSocket {
         self.structure(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "setsockopt SO_ATTACH_FILTER")
     }
 
-    /// Joins the group, or makes it.
+    /// Joins the group, or creates it.
     fn join_fanout(&self, fanout: &Fanout) -> Result<()> {
         let (kind, number) = match fanout.0.get() {
             Some(&number) => (PACKET_FANOUT_HASH, number),
@@ -174,8 +175,8 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Opens one that sends on `interface`: past its queueing discipline and filters, or through them with
-    /// `mark` on each frame.
+    /// Opens a socket that sends on `interface`: it bypasses the queueing discipline and the filters, or
+    /// sends through them with `mark` on each frame.
     pub(crate) fn sending(interface: &str, mark: Option<u32>) -> Result<PacketSocket> {
         let (socket, index) = PacketSocket::open(interface)?;
         if socket.option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER).is_err() {
@@ -219,7 +220,7 @@ impl PacketSocket {
         Ok((socket, index))
     }
 
-    /// The interface takes frames for all stations as long as the socket is open (`PACKET_MR_PROMISC`).
+    /// Makes the interface take frames for all stations as long as the socket is open (`PACKET_MR_PROMISC`).
     fn be_promiscuous(&self, index: u32) -> Result<()> {
         // SAFETY: all bits zero are a valid `packet_mreq`.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
@@ -326,8 +327,8 @@ impl PacketSocket {
         Ok(self)
     }
 
-    /// Reads waiting frames of a socket with super-packets, at most `count` and [`SUPER_BATCH`], and
-    /// returns their number. They are there until the next read ([`PacketSocket::arrival`]).
+    /// Reads waiting frames of a socket with super-packets, at most `count` and [`SUPER_BATCH`], and returns
+    /// their number. They remain available until the next read ([`PacketSocket::arrival`]).
     pub(crate) fn receive_super(&mut self, count: usize) -> io::Result<usize> {
         let Some(vnet) = &mut self.vnet else { return Ok(0) };
         let count = count.min(SUPER_BATCH);
@@ -344,7 +345,7 @@ impl PacketSocket {
         let Some(vnet) = &mut self.vnet else { return Ok(0) };
         for (slot, header) in vnet.arrived.iter_mut().zip(&self.headers[..got]) {
             let len = (header.msg_len as usize).saturating_sub(size_of::<VnetHeader>());
-            // It is at most what one message has.
+            // It is at most the length of one message.
             #[allow(clippy::cast_possible_truncation)]
             let len = len.min(LONGEST) as u32;
             *slot = Slot { len, stamp: told(&header.msg_hdr).stamp, ..Slot::default() };
@@ -390,8 +391,8 @@ impl PacketSocket {
         })
     }
 
-    /// Sends `slots`, at most [`SEND`], in this order. `answer` learns which of them the kernel took or
-    /// refused together; an error that it returns ends the sending.
+    /// Sends `slots`, at most [`SEND`], in this order. `answer` is called with the slots that the kernel took
+    /// or refused together; if it returns an error, sending ends.
     pub(crate) fn send(
         &mut self,
         pool: &mut Pool,
@@ -439,7 +440,7 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Makes messages of `slots`: segments that follow each other are one.
+    /// Makes messages from `slots`: consecutive segments form one message.
     fn join(&mut self, pool: &mut Pool, slots: &[Slot]) {
         let PacketSocket { vnet: Some(vnet), headers, vectors, counts, .. } = self else { return };
         let bytes_of = |pool: &mut Pool, slot: &Slot, from: usize| {
@@ -475,7 +476,7 @@ impl PacketSocket {
         }
     }
 
-    /// Points the first `count` headers at as many vectors each.
+    /// Points the first `count` headers at `each` vectors.
     fn point_headers(&mut self, count: usize, each: usize) {
         for (header, vectors) in self.headers[..count].iter_mut().zip(self.vectors.chunks_exact_mut(each)) {
             point(header, vectors);
@@ -519,7 +520,7 @@ fn vector_of<T>(memory: &mut [T]) -> libc::iovec {
     libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: size_of_val(memory) }
 }
 
-/// What the kernel tells about a frame.
+/// The kernel's information about a frame.
 #[derive(Clone, Copy, Default)]
 struct FrameInfo {
     /// The receive time, `CLOCK_REALTIME` ns; 0 if unknown.
@@ -528,7 +529,7 @@ struct FrameInfo {
     tag: Option<[u8; TAG]>,
 }
 
-/// What the control messages of a message say that the kernel has filled.
+/// The information in the control messages of a message that the kernel has filled.
 fn told(message: &libc::msghdr) -> FrameInfo {
     let mut told = FrameInfo::default();
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
@@ -567,7 +568,7 @@ fn tag(status: u32, tci: u16, tpid: u16) -> Option<[u8; TAG]> {
     (status & TP_STATUS_VLAN_VALID != 0).then_some([a, b, c, d])
 }
 
-/// Puts a tag that the kernel took out back behind the addresses of the frame.
+/// Puts a tag that the kernel removed back after the addresses of the frame.
 fn put_back(tag: [u8; TAG], slot: &mut Slot, bytes: &mut [u8]) {
     let held = (slot.len as usize).min(bytes.len());
     if held >= ADDRESSES {

@@ -132,7 +132,7 @@ impl AsFd for Interrupt {
     }
 }
 
-/// Sends `signal` to the process `process` (`kill(2)`). One that has ended already is no error.
+/// Sends `signal` to the process `process` (`kill(2)`). A process that has already ended is no error.
 ///
 /// # Errors
 /// `System` if the kernel refuses it.
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_missing_parent_is_an_error() {
-        // No such process is the parent here. The setting is undone at once.
+        // No such process is the parent here. Undo the setting at once.
         assert_eq!(die_with_parent(u32::MAX).unwrap_err().errno(), Some(libc::ESRCH));
         // SAFETY: takes integers only; 0 clears the setting.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0, 0, 0, 0) };

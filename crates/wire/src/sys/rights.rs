@@ -48,7 +48,7 @@ pub fn effective_user() -> u32 {
 /// A user of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its name; the number where it has none.
+    /// Its name; the number if it has none.
     pub name: String,
     /// Its number.
     pub user: u32,
@@ -56,7 +56,7 @@ pub struct User {
     pub group: u32,
 }
 
-/// Bytes for a user's entry: as `sysconf(_SC_GETPW_R_SIZE_MAX)` has it on Linux, and more.
+/// Bytes for a user's entry: more than `sysconf(_SC_GETPW_R_SIZE_MAX)` returns on Linux.
 const ENTRY: usize = 16 * 1024;
 
 /// The user of this name, or of this number; `None` if the machine has no such name. A number needs no
@@ -79,7 +79,7 @@ pub fn user_named(name: &str) -> Result<Option<User>> {
     if let Ok(number) = name.parse() {
         return Ok(Some(User { name: name.to_owned(), user: number, group: number }));
     }
-    // A name that is not there may be an error, too (getpwnam(3)).
+    // A missing name may also be an error (getpwnam(3)).
     match code {
         0 | libc::ENOENT | libc::ESRCH => Ok(None),
         code => Err(Error::io("getpwnam_r", name, io::Error::from_raw_os_error(code))),

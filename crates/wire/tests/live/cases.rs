@@ -82,7 +82,7 @@ cases![EACH_DIRECTION, "each_direction::", true:
     an_engine_has_the_threads_that_are_asked_for,
 ];
 
-/// A lab by `spec`; otherwise returns from the test as skipped.
+/// A lab for `spec`; if there is none, returns from the test as skipped.
 macro_rules! lab_or_skip {
     ($spec:expr) => {
         match lab($spec) {
@@ -112,7 +112,7 @@ pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result
     }
 }
 
-/// The value of [`valid`]; otherwise returns from the test as skipped.
+/// The value of [`valid`]; if there is none, returns from the test as skipped.
 macro_rules! valid_or_skip {
     ($measure:expr) => {
         match valid($measure) {
@@ -151,9 +151,9 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
     Outcome::Passed
 }
 
-/// What an idle engine adds to a round trip, compared with a plain relay on this machine. Each direction
-/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us
-/// in deep sleep. Engine and relay are measured alternately, so that both see the same state of the
+/// The delay that an idle engine adds to a round trip, compared with a plain relay on this machine. Each
+/// direction includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and
+/// 80 us in deep sleep. Engine and relay are measured alternately, so that both see the same state of the
 /// machine.
 fn idle_engine_adds_little_delay() -> Outcome {
     /// The longest round trip through the engine, as a multiple of the one through the relay.
@@ -296,7 +296,7 @@ fn a_missing_right_is_named_with_its_cure() -> Outcome {
 }
 
 /// TCP brings all bytes through in both directions and over both families. Between hosts and engine, and in
-/// its queue, there are fewer packets than segments. UDP passes too, with checksums that its host has left to
+/// its queue, there are fewer packets than segments. UDP passes too, with checksums that the host has left to
 /// the device.
 fn super_packets_come_and_leave_whole() -> Outcome {
     const BYTES: usize = 8 << 20;
@@ -335,7 +335,7 @@ fn super_packets_come_and_leave_whole() -> Outcome {
     Outcome::Passed
 }
 
-/// `fq_codel` has packets of up to 64 kB, as in a server of its own; `cake` cuts them.
+/// `fq_codel` holds packets of up to 64 kB, as in a server; `cake` cuts them.
 fn queues_get_super_packets_and_cut_them() -> Outcome {
     const BYTES: usize = 8 << 20;
     let lab = lab_or_skip!(&LabSpec { super_packets: true, ..LabSpec::default() });
@@ -400,9 +400,9 @@ fn transfer(lab: &Lab, v6: bool, is_up: bool, bytes: usize) {
     });
 }
 
-/// Frames of 60 bytes, as fast as the processors can send them, for an engine whose queue takes 100 us for
-/// each of them, so that it takes at most 10 000 in a second: control answers, memory does not grow, and
-/// each frame is counted, as received by the engine or as lost in front of the queue.
+/// Frames of 60 bytes, as fast as the processors can send them, for an engine whose queue needs 100 us for
+/// each of them, so that it takes at most 10 000 in a second. The control interface answers, memory does not
+/// grow, and each frame is counted, as received by the engine or as lost in front of the queue.
 fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let line = || Line::from(Serializer::new(Rate(100_000_000)));
@@ -431,7 +431,7 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
     });
     let grown = resident().saturating_sub(memory);
     let sent = packets(lab.client())[1] - before;
-    // What is in the socket is read.
+    // Read what is in the socket.
     let mut arrived = 0;
     while arrived < engine.sample().up.arrived.packets {
         arrived = engine.sample().up.arrived.packets;
@@ -451,7 +451,7 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
         "  slowest answer {slowest:?}, stopped in {stopping:?}, memory +{grown} kB, {:?}",
         report.last.lateness
     );
-    // What the client's kernel sends by itself is not handed to the queue.
+    // Frames that the client's kernel sends on its own do not reach the queue.
     let missing = sent - up.arrived.packets - lost;
     assert!(missing <= report.last.trouble.foreign, "{missing} of {sent}: {:?}", report.last.trouble);
     assert_eq!(
@@ -463,7 +463,7 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
         stopping < Duration::from_secs(1) && slowest < Duration::from_secs(1),
         "{stopping:?} {slowest:?}"
     );
-    // A run that lost frames in front of the queue says so.
+    // A run that lost frames in front of the queue reports it.
     if lost == 0 {
         return Outcome::Skipped(format!("a machine that sends more than {sent} frames in {span:?}"));
     }
@@ -546,7 +546,7 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
             assert!(began.elapsed() < Duration::from_secs(2), "the engine does not notice");
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The thread that has not lost its interface ends, too.
+        // The thread that has not lost its interface ends too.
         while engine_threads(std::process::id()).next().is_some() {
             assert!(began.elapsed() < Duration::from_secs(2), "a thread goes on alone");
             std::thread::sleep(Duration::from_millis(5));
@@ -564,7 +564,7 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
     Outcome::Passed
 }
 
-/// Interfaces and names of namespaces that this process sees.
+/// The interfaces and namespace names that this process sees.
 fn traces() -> (Vec<String>, Vec<String>) {
     let names = |path: &str| -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
@@ -714,8 +714,8 @@ fn losses_are_drawn_and_counted() -> Outcome {
     Outcome::Passed
 }
 
-/// One thread or two: what is asked of the engine reaches the thread of its direction, and what the engine
-/// tells is of both directions.
+/// One thread or two: requests to the engine reach the thread of their direction, and the engine's answers
+/// cover both directions.
 fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let flows = FlowSpec { origin: goodqueue_wire::now(), step: goodqueue::Span::from_millis(100) };
@@ -727,7 +727,7 @@ fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     let [up, down] =
         engine.contents().map(|inside| inside.connections.iter().map(|flow| flow.sent.packets).sum::<u64>());
     assert_eq!((up, down), (10, 10));
-    // Each direction by itself loses all packets from now on.
+    // From now on each direction, separately, loses all packets.
     let lossy = || Change { loss: Some(1.0), ..Change::default() };
     let lost = |sample: &goodqueue_wire::EngineSample| {
         [sample.up, sample.down].map(|path| path.dropped(goodqueue::Reason::Loss))
@@ -751,7 +751,7 @@ fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     Outcome::Passed
 }
 
-/// A direction with so many instances of `cake_mq`, without tins, that share `rate`.
+/// A direction with this many instances of `cake_mq`, without tins, that share `rate`.
 fn shared(rate: Rate, instances: u32) -> PathSpec<Member<Frame>> {
     let setup = MqSetup { bandwidth: Some(rate), diffserv: Diffserv::Besteffort, ..MqSetup::default() };
     let draws = Rng::stream(1, 0, "queue");
@@ -762,7 +762,8 @@ fn shared(rate: Rate, instances: u32) -> PathSpec<Member<Frame>> {
     PathSpec { others: members.collect(), ..PathSpec::new(first) }
 }
 
-/// What `meanwhile` returns; until then so many flows bring `rate` bit/s up together, whatever is dropped.
+/// Sends this many flows up, with `rate` bit/s together regardless of drops, until `meanwhile` returns;
+/// returns its result.
 fn floods<T>(lab: &Lab, flows: usize, rate: f64, meanwhile: impl FnOnce() -> T) -> T {
     let pairs: Vec<_> = (0..flows).map(|_| udp_pair(lab, false)).collect();
     let stop = AtomicBool::new(false);
@@ -775,15 +776,16 @@ fn floods<T>(lab: &Lab, flows: usize, rate: f64, meanwhile: impl FnOnce() -> T) 
     })
 }
 
-/// Two threads for what goes up: what passes both of them has the rate that they share, within 1 %. Two
-/// that do not know of each other would have twice as much. A change reaches both.
+/// Two threads for upstream traffic: together they send at the rate that they share, within 1 %. Two that do
+/// not know of each other would send twice as much. A change reaches both.
 fn threads_of_a_direction_share_its_rate() -> Outcome {
     const RATE: Rate = Rate(40_000_000);
     let lab = lab_or_skip!(&LabSpec::default());
     let (report, (error, packets, after)) = valid_or_skip!(|| {
         let spec = EngineSpec::new(shared(RATE, 2), shared(Rate(1_000_000_000), 1));
         let engine = Engine::start(&lab, spec).unwrap();
-        // Four flows of 32 fill a half. By a random hash a thread has fewer once in 390 000 times.
+        // Four flows of 32 fill half of the rate. With a random hash, a thread gets fewer only once in 390
+        // 000 times.
         let measured = floods(&lab, 32, 4.0 * RATE.0 as f64, || {
             std::thread::sleep(Duration::from_millis(500));
             let first = engine.sample();
@@ -813,7 +815,7 @@ fn threads_of_a_direction_share_its_rate() -> Outcome {
     Outcome::Passed
 }
 
-/// Three threads each way: each datagram of many flows comes once, and those of a flow in their order. The
+/// Three threads each way: each datagram of many flows arrives once, and those of a flow arrive in order. The
 /// counts are sums.
 fn each_frame_comes_to_one_thread_of_its_direction() -> Outcome {
     const FLOWS: usize = 40;
@@ -842,7 +844,7 @@ fn each_frame_comes_to_one_thread_of_its_direction() -> Outcome {
     for inside in [&up, &down] {
         let packets: Vec<u64> = inside.tins.iter().map(|tin| tin.counters.packets).collect();
         assert_eq!((packets.len(), packets.iter().sum::<u64>()), (3, 10 * FLOWS as u64));
-        // By a random hash a thread has none of 40 once in 4 million times.
+        // With a random hash, a thread gets none of 40 only once in 4 million times.
         assert!(packets.iter().all(|&one| one > 0), "{packets:?}");
         assert_eq!(inside.connections.len(), FLOWS);
     }
@@ -859,7 +861,7 @@ fn each_frame_comes_to_one_thread_of_its_direction() -> Outcome {
     Outcome::Passed
 }
 
-/// The kernel knows the flow of a super-packet, too: each comes whole to one of three threads, whose `cake`
+/// The kernel also knows the flow of a super-packet: each arrives whole at one of three threads, whose `cake`
 /// cuts it.
 fn super_packets_come_to_several_threads() -> Outcome {
     const BYTES: usize = 4 << 20;
@@ -895,7 +897,7 @@ fn several_queues_need_no_line() -> Outcome {
     Outcome::Passed
 }
 
-/// A connection over UDP from this host, from port `port`, whose port is one higher outside, as a message.
+/// A message about a UDP connection from `port` of this host; outside, the port is one higher.
 fn translated(port: u16, is_new: bool) -> (Vec<u8>, NetfilterMessage) {
     let [inside, outside, server] = [[10, 0, 0, 5], [192, 0, 2, 1], [198, 51, 100, 7]].map(IpAddr::from);
     let tuple = |source, destination, source_port, destination_port| {
@@ -924,8 +926,8 @@ fn translated(port: u16, is_new: bool) -> (Vec<u8>, NetfilterMessage) {
     (packet, NetfilterMessage::new(NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, 0), message))
 }
 
-/// The kernel's own connection tracking: what was there before, what is new, what is gone, and a burst of
-/// more events than the kernel keeps for us.
+/// The kernel's own connection tracking: connections that existed before, new ones, ones that are gone, and a
+/// burst of more events than the kernel keeps for us.
 fn connection_tracking_tells_who_is_behind_address_translation() -> Outcome {
     const BURST: std::ops::Range<u16> = 10_000..30_000;
     let lab = lab_or_skip!(&LabSpec::default());
@@ -961,7 +963,7 @@ fn connection_tracking_tells_who_is_behind_address_translation() -> Outcome {
     let (up, down) = (0, 1);
     assert_eq!(tracking.inside(up, &packet(1)), inside, "it was told before its first packet");
     assert_eq!(tracking.inside(down, &packet(1)), None, "this direction was not asked for");
-    // One that was there before; the list of this one is its own.
+    // A connection that existed before; this view has its own list.
     let mut later = lab.router().run(|| Tracking::open([true, true])).unwrap().unwrap();
     assert_eq!(later.inside(up, &packet(3)), inside);
     tell(3..4, false);

@@ -43,7 +43,7 @@ fn unprivileged() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Tries to create a lab without any capability.
+/// Tries to create a lab without any capabilities.
 fn no_rights() -> ExitCode {
     // struct __user_cap_header_struct, version 3, this process; two empty __user_cap_data_struct.
     let (header, none) = ([0x2008_0522_u32, 0], [0_u32; 6]);
@@ -66,7 +66,7 @@ fn hold() -> ExitCode {
     let (client, server) = udp_pair(&lab, false);
     ping_pong(&client, &server, 64, 10);
     assert!(engine.is_running());
-    // TCP at full speed: the kernel must not keep the namespaces for the sake of its last segments.
+    // TCP at full speed: the kernel must not keep the namespaces because of its last segments.
     let address = (Lab::server_address(false, 0), 0);
     let listener = lab.server().run(|| TcpListener::bind(address)).unwrap().unwrap();
     let to = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Tests on real namespaces, one after the other (timing tests must not run beside others).
+//! Tests on real namespaces, one after the other (timing tests must not run next to other tests).
 //!
 //! Tests without the privilege that they need are skipped, with a message, and counted; under
 //! `GOODQUEUE_REQUIRE_ALL` a skip is a failure. A measurement that the engine itself calls not valid (a busy
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     {
         return helpers::run(name, rest);
     }
-    // This must happen while there is only one thread. If it is refused, the tests will say so.
+    // This must happen while there is only one thread. If it is refused, the tests report it.
     if !is_real_root() {
         let _ = goodqueue_wire::enter_user_namespace();
     }
@@ -56,19 +56,19 @@ fn main() -> ExitCode {
     run_all(&cases)
 }
 
-/// Its name with the place that it has among all tests in real time: it needs the whole machine.
+/// Its name with its place among all real-time tests: it needs the whole machine.
 fn full(case: &Case) -> String {
     format!("real_time::alone::engine::{}", case.name)
 }
 
-/// Which tests to run, in the words of cargo's test runner.
+/// Which tests to run, in the options of cargo's test runner.
 struct Wanted<'a> {
-    /// Parts of names, or with `--exact` names; none: all tests.
+    /// Parts of names, or whole names with `--exact`; if empty, all tests.
     filters: Vec<&'a str>,
     /// Parts of names (`--skip`).
     skipped: Vec<&'a str>,
     is_exact: bool,
-    /// With `--ignored`: no test here is.
+    /// With `--ignored`: none of these tests is ignored.
     is_none: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct TestQueue {
     packets: VecDeque<Header>,
     limit: usize,
     mark: bool,
-    /// How long it takes to enqueue a packet, and until when.
+    /// How long it takes to enqueue a packet, and until when it takes that long.
     takes: Option<(Duration, Instant)>,
     bytes: u64,
     stats: Stats,
@@ -32,7 +32,7 @@ impl TestQueue {
         TestQueue { packets: VecDeque::with_capacity(limit), limit, ..TestQueue::default() }
     }
 
-    /// One that takes so long to enqueue a packet, for as long as `until`.
+    /// A queue that takes this long to enqueue a packet, until `until`.
     pub(crate) fn slow(limit: usize, takes: Duration, until: Instant) -> TestQueue {
         TestQueue { takes: Some((takes, until)), ..TestQueue::new(limit) }
     }
@@ -106,10 +106,10 @@ pub(crate) fn lab(spec: &LabSpec) -> Result<Lab, String> {
     }
 }
 
-/// Whether engines get a thread for each direction, or one.
+/// Whether engines get a thread for each direction, or one thread.
 static IS_APART: AtomicBool = AtomicBool::new(false);
 
-/// Whether the engines of this process get a thread for each direction from now on.
+/// Sets whether the engines of this process get a thread for each direction from now on.
 pub(crate) fn set_apart(is_apart: bool) {
     IS_APART.store(is_apart, Ordering::Relaxed);
 }
@@ -236,7 +236,7 @@ pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, coun
     times[times.len() / 2]
 }
 
-/// Sets the flag when dropped, also in a failing test: otherwise other threads would wait for ever.
+/// Sets the flag when dropped, even in a failing test: otherwise other threads would wait for ever.
 pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stops<'_> {

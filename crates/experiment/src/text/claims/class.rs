@@ -7,26 +7,26 @@ use crate::figure::Unit;
 /// A class of tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Closed-form arithmetic: to rounding.
+    /// Closed-form arithmetic: equal up to rounding.
     Exact,
-    /// Against an analytic model with the same constants.
+    /// Compared with an analytic model with the same constants.
     Model,
-    /// Against a controlled measurement of one queue over a wire of fixed rate.
+    /// Compared with a controlled measurement of one queue over a wire of fixed rate.
     Tight,
-    /// Against a measurement of a consumer's link.
+    /// Compared with a measurement of a consumer's link.
     Med,
     /// A mean opinion score, whose scale ends at 1 and about 4.5: a share of the score would say little.
     Score,
-    /// Sign, order, knee or plateau, and the size roughly.
+    /// Sign, order, knee or plateau, and the approximate size.
     Shape,
-    /// The ranking alone.
+    /// Only the ranking.
     Order,
 }
 
 /// Smallest tolerance of a delay in class TIGHT, ns.
 const TIGHT_DELAY: f64 = 1e6;
-/// Tolerance of a score. It is ours: the classes of the literature are for rates and delays alone. It tells
-/// apart the scores of calls that were published as different (4.17 and 4.39).
+/// Tolerance of a score. It is our choice: the classes of the literature are only for rates and delays. It
+/// distinguishes the scores of calls that were published as different (4.17 and 4.39).
 const SCORE: f64 = 0.1;
 
 impl Class {

@@ -5,13 +5,13 @@ use std::str::FromStr;
 /// A kind of claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Somebody measured and published it.
+    /// A published measurement.
     Measured,
     /// Arithmetic, or a model with stated constants.
     Model,
     /// A parameter of the scenario was set to give it.
     Construction,
-    /// Nobody published it.
+    /// It is not published.
     Expectation,
 }
 

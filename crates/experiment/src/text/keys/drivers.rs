@@ -2,10 +2,10 @@
 
 use super::key::Kind;
 
-/// What a driver of one version of Linux does.
+/// A behaviour of a driver in one version of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Its packets wait in a queue discipline; otherwise in mac80211's queues by station and TID.
+    /// Its packets wait in a queueing discipline; otherwise in mac80211's queues by station and TID.
     Qdisc,
     /// A station whose turn comes while the hardware queue is full keeps it (`turns = "kept"`).
     KeepsTurns,
@@ -20,18 +20,18 @@ pub(crate) enum Does {
     Aql,
 }
 
-/// A driver as one version of Linux had it.
+/// A driver as it was in one version of Linux.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    /// What a file says: the driver, `-`, and the version.
+    /// Its name in a file: the driver, `-`, and the version.
     pub(crate) word: &'static str,
-    /// What it does.
+    /// Its behaviours.
     pub(crate) does: &'static [Does],
 }
 
 use Does::{Airtime, Aql, KeepsTurns, OwnScheduler, Qdisc, SparseFirst};
 
-/// The versions between which a behaviour differs that the model has; of each driver the newest is last.
+/// The versions between which a modelled behaviour differs; the newest of each driver is last.
 pub(crate) static DRIVERS: [Driver; 7] = [
     // Linux 3.17 to 4.9 `xmit.c`: `ath_tx_start`, `ATH_MAX_QDEPTH`, `ath_txq_schedule`.
     Driver { word: "ath9k-4.4", does: &[Qdisc] },
@@ -54,7 +54,7 @@ pub(crate) const NEWEST: &str = "ath9k";
 /// The driver of stations by default.
 pub(crate) const OF_STATIONS: &str = "ath9k-4.4";
 
-/// The words that `driver` may have. Without a version it is the newest one.
+/// The words that `driver` may have. A word without a version means the newest one.
 pub(crate) const WORDS: Kind = Kind::OneOf(&[
     Kind::Word("ath9k"),
     Kind::Word("ath9k-4.4"),
@@ -86,12 +86,12 @@ impl Driver {
         self.name() == "ath9k"
     }
 
-    /// Whether it has FIFOs of its own below a queue discipline.
+    /// Whether it has its own FIFOs below a queueing discipline.
     pub(crate) fn has_fifos(&self) -> bool {
         self.is_ath9k() && self.does(Qdisc)
     }
 
-    /// What is above its firmware unless `above` says it.
+    /// The default of `above`: what is above its firmware.
     pub(crate) fn above(&self) -> &'static str {
         if self.does(Qdisc) { "qdisc" } else { "fq_codel" }
     }
@@ -120,7 +120,7 @@ mod tests {
         assert!(Driver::named("ath9k-4.12").is_none() && Driver::named("stock").is_none());
     }
 
-    /// docs/experiments.md has a line for each, which says what it does.
+    /// docs/experiments.md has a line for each driver that says what it does.
     #[test]
     fn the_documentation_lists_every_version() {
         let docs = include_str!("../../../../../docs/experiments.md");

@@ -16,29 +16,29 @@ pub(crate) enum Kind {
         /// Largest value.
         most: u64,
     },
-    /// A time with its unit in quotes: `"20ms"`.
+    /// A quoted time with its unit: `"20ms"`.
     Time {
         /// Shortest.
         least: Span,
         /// Longest.
         most: Span,
     },
-    /// A rate in tc's words in quotes: `"20mbit"`.
+    /// A quoted rate in tc's syntax: `"20mbit"`.
     Rate,
-    /// A share of a line in percent in quotes: `"90%"`.
+    /// A quoted share of a line in percent: `"90%"`.
     LineShare,
-    /// Bytes: a whole number, or tc's words in quotes (`"64k"`, powers of 1024).
+    /// Bytes: a whole number, or quoted in tc's syntax (`"64k"`, powers of 1024).
     Bytes,
     /// A share of one: a number from 0 to 1, or `"0.1%"`.
     Share,
-    /// A number that need not be whole.
+    /// A number that may have a fraction.
     Number {
         /// Least value.
         least: i32,
         /// Largest value.
         most: i32,
     },
-    /// This word and no other.
+    /// Only this word.
     Word(&'static str),
     /// A list.
     List(&'static Kind),
@@ -61,7 +61,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// The kind of its value.
     pub(crate) kind: Kind,
-    /// The default, in words.
+    /// The default, as text.
     pub(crate) default: &'static str,
     /// Its meaning.
     pub(crate) doc: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct Key {
 pub(crate) struct Table {
     /// Its name between the brackets; empty for the file itself.
     pub(crate) name: &'static str,
-    /// What it is.
+    /// Its description.
     pub(crate) doc: &'static str,
     /// Its own keys, in the order in which they are documented.
     pub(crate) keys: &'static [Key],

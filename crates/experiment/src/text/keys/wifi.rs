@@ -361,8 +361,8 @@ pub(crate) static LINK_FILE: Table = Table {
     also: None,
 };
 
-/// Whether a key has an effect with this `above` of ath10k. FIFOs and queue disciplines have no parameters of
-/// mac80211's queues, and queues without `CoDel` have no target.
+/// Whether a key has an effect with this `above` of ath10k. FIFOs and queueing disciplines have no parameters
+/// of mac80211's queues, and queues without `CoDel` have no target.
 pub(crate) fn is_above(key: &Key, above: &str) -> bool {
     match key.name {
         "target" | "interval" => above == "fq_codel",

@@ -23,7 +23,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Compares what is in a file with what it must be, or writes it.
+/// Compares the contents of a file with the expected contents, or writes them.
 fn current(name: &str, old: &str, new: &str) {
     if std::env::var_os("GOODQUEUE_BLESS").is_some() {
         std::fs::write(path(name), new).expect("written");
@@ -183,7 +183,7 @@ fn the_page_of_lines_is_that_of_the_catalogue() {
     current(name, &old, &new);
 }
 
-/// Whether it is one of several of its name.
+/// Whether it may occur several times.
 fn is_repeated(table: &Table) -> bool {
     fn holds(kind: Kind, table: &Table) -> bool {
         match kind {
@@ -195,7 +195,7 @@ fn is_repeated(table: &Table) -> bool {
     TABLES.iter().flat_map(|table| table.keys).any(|key| holds(key.kind, table))
 }
 
-/// A kind of value in words, with its range.
+/// A kind of value as text, with its range.
 fn words(kind: Kind) -> String {
     match kind {
         Kind::Text => "text".into(),

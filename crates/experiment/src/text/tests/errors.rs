@@ -389,7 +389,8 @@ fn outputs_of_a_switch_that_are_not_plain_lines() {
     );
 }
 
-/// Goodput and round trips over time have figures that say what they show; other pictures have none.
+/// Pictures of goodput and round trips over time have figures that say what they show; other pictures have
+/// none.
 #[test]
 fn a_picture_without_figures_in_words_needs_a_headline() {
     let reproduction = |more: &str| {

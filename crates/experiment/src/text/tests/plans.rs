@@ -104,7 +104,7 @@ fn an_empty_file_is_the_default_link_idle_under_a_probe() {
     assert_eq!((experiment.test.flows.len(), experiment.test.probes.len()), (0, 1));
 }
 
-/// A plan has no hash, so its words are compared: they name every field.
+/// A plan has no hash, so its texts are compared: they name every field.
 #[test]
 fn a_file_and_the_flags_are_the_same_experiment() {
     let flags = [
@@ -176,7 +176,7 @@ fn a_variant_changes_what_it_names_and_no_more() {
     assert_eq!(rates(1), [(1, Some((8, true))), (3, Some((8, true)))]);
 }
 
-/// The line of a variant is that of the file, or else of the queue, if its name has the queue.
+/// The line about a variant is from the file, or else about the queue, if its name contains the queue.
 #[test]
 fn every_arm_has_a_line() {
     let text = "queues = [\"codel\", \"pfifo:9\"]\n[link]\nrate = \"10mbit\"\n[[variant]]\nname = \"near\"\n\
@@ -224,7 +224,7 @@ fn scenario_a_is_built_as_it_is_drawn() {
         (100_000_000, "fq_codel,limit=10240,flows=1024")
     );
     let mut simulation = Simulation::new(&scenario).expect("it builds");
-    // Flow i begins at 1 s + i/16 s; its first data come two round trips after, those of flow 8 after 1.6 s.
+    // Flow i begins at 1 s + i/16 s; its first data comes two round trips later, that of flow 8 after 1.6 s.
     simulation.run_until(goodqueue::Nanos(1_600_000_000));
     let begun: Vec<bool> = (0..16).map(|flow| simulation.flow(flow).received > 0).collect();
     assert_eq!(begun, [[true; 8], [false; 8]].concat());

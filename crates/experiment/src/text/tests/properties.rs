@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::parse;
 
-/// Words that mean something somewhere.
+/// Words that have a meaning somewhere.
 const KEYS: [&str; 37] = [
     "node",
     "buffers",
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// Each key of each table with each value, with all that is needed for the value to be checked.
+/// Each key of each table with each value, with everything that is needed to check the value.
 #[test]
 fn every_key_with_every_value_is_an_experiment_or_an_error() {
     for table in crate::text::keys::TABLES {

@@ -1,4 +1,4 @@
-//! The scenarios of this repository, simulated with the fast implementations and with the plain ones.
+//! The scenarios of this repository, simulated with the fast implementations and with the simple ones.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,13 @@ use goodqueue_sim::{BuildError, Scenario, Simulation};
 
 use crate::Experiment;
 
-/// How much of each variant is simulated, behind the start of its load.
+/// The time of each variant that is simulated, after the start of its load.
 const LOAD: Span = Span::from_millis(400);
 /// Most nodes of a scenario that is simulated.
 const MOST_NODES: usize = 40;
 
-/// What is measured by `until`: links, flows, sinks, samples. Where departures are computed ahead, a loss
-/// behind the line is counted when the packet arrives, so losses of packets that are in flight are left out.
+/// The measurements by `until`: links, flows, sinks, samples. If departures are computed ahead, a loss after
+/// the line is counted when the packet arrives, so losses of packets in flight are left out.
 fn measured(
     scenario: &Scenario,
     build: fn(&Scenario) -> Result<Simulation, BuildError>,

@@ -1,4 +1,4 @@
-//! Starts that differ at random.
+//! Random start times.
 
 use goodqueue::Span;
 
@@ -22,7 +22,7 @@ interval = "20ms"
 interval = "20ms"
 "#;
 
-/// How much later than planned each flow begins, ns.
+/// The delay of each flow's start, ns.
 fn late(text: &str, seed: u64) -> Vec<u64> {
     let variant = &right(text).variants[0];
     let starts = variant.with_seed(seed).flows.into_iter().zip(&variant.scenario.flows);
@@ -36,7 +36,7 @@ fn every_start_is_drawn_from_its_seed() {
     assert!((1..4).all(|at| first[at] != first[at - 1]), "{first:?}");
     assert_eq!(first, late(PLANNED, 1));
     assert_ne!(first, late(PLANNED, 2));
-    // Even over many seeds: half of the most on average, and close to both ends.
+    // Uniform over many seeds: half of the maximum on average, and close to both ends.
     let many: Vec<u64> = (0..1000).flat_map(|seed| late(PLANNED, seed)).collect();
     let mean = many.iter().sum::<u64>() / many.len() as u64;
     assert!((4_800_000..5_200_000).contains(&mean), "{mean}");
@@ -86,7 +86,7 @@ fn starts_are_exact_where_that_is_asked_for() {
     assert!(parse("[test]\nstart_jitter = \"61s\"").is_err());
 }
 
-/// A flow that is to last a hundredth of a second is not over before it begins.
+/// A flow of a hundredth of a second is not over before it begins.
 #[test]
 fn a_short_flow_keeps_half_of_its_time() {
     let short = "[test]\nlength = \"10ms\"\nstep = \"10ms\"\nstart_jitter = \"1m\"\n[[flow]]\ncount = 100\n";

@@ -1,4 +1,4 @@
-//! Networks of a known shape: their nodes and links, their keys, and what flows get.
+//! Networks of a known shape: their nodes and links, their keys, and the goodput of flows.
 
 use goodqueue_report::{Direction, Record};
 use goodqueue_sim::{Simulation, hops};
@@ -67,7 +67,8 @@ fn a_flow_in_a_fat_tree_takes_one_of_all_shortest_paths() {
     let variant = &experiment.variants[0];
     let scenario = variant.with_seed(1);
     assert_eq!(scenario.flows.len(), 8 * 16);
-    // Each client is in another pod than its server: six links, and four paths by two aggregation switches.
+    // Each client is in a different pod from its server: six links, and four paths over two aggregation
+    // switches.
     let flow = &scenario.flows[0];
     let counts: Vec<usize> =
         hops(&scenario, flow.from, flow.to).expect("a way").iter().map(Vec::len).collect();
@@ -82,9 +83,9 @@ fn a_flow_in_a_fat_tree_takes_one_of_all_shortest_paths() {
             taken.push(path);
         }
     }
-    // That 16 flows take fewer than three of the paths has a chance of 6 · 2^-16.
+    // The probability that 16 flows take fewer than three of the paths is 6 · 2^-16.
     assert!(taken.len() >= 3, "{taken:?}");
-    // The report shows a queue that all of them pass: that of the line to the server, and to the client.
+    // The report shows a queue that all of them pass: that of the line to the server, or to the client.
     let names = [variant.up, variant.down].map(|link| {
         let link = &scenario.links[link];
         [&scenario.nodes[link.from], &scenario.nodes[link.to]].map(String::as_str)
@@ -92,14 +93,14 @@ fn a_flow_in_a_fat_tree_takes_one_of_all_shortest_paths() {
     assert_eq!(names, [["edge-2.0", "server"], ["edge-0.0", "client"]]);
 }
 
-/// What each flow gets, Mbit/s.
+/// The goodput of each flow, Mbit/s.
 fn goodput(record: &Record) -> Vec<f64> {
     let summary = record.summary(&record.runs[0]);
     summary.flows.iter().map(|flow| flow.goodput_bps.expect("it was active") as f64 / 1e6).collect()
 }
 
 /// Max-min fairness: in a parking lot of fair queues, the flow over all hops gets half of each, as does the
-/// flow of each hop. 10 Mbit/s carry 10 · 1448/1514 = 9.56 Mbit/s of payload.
+/// flow of each hop. A line of 10 Mbit/s carries 10 · 1448/1514 = 9.56 Mbit/s of payload.
 #[test]
 fn the_long_flow_of_a_parking_lot_gets_its_half() {
     let record =
@@ -153,7 +154,7 @@ fn the_pairs_of_a_dumbbell_share_its_bottleneck() {
     let all = goodput(&record);
     let sum: f64 = all.iter().sum();
     assert!((9.3..9.57).contains(&sum) && all.iter().all(|mbit| (2.9..3.5).contains(mbit)), "{all:?}");
-    // 2 ms each way, and 1 ms from a host on.
+    // 2 ms each way, plus 1 ms from each host on.
     assert_eq!(record.link.rtt_ns, [6_000_000; 3]);
     assert_eq!(record.runs[0].path.iter().filter(|queue| queue.direction == Direction::Up).count(), 7);
     assert!(record.test.flows.iter().all(|flow| flow.direction == Direction::Up));

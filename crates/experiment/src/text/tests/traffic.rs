@@ -19,7 +19,7 @@ fn text(lines: &str) -> String {
     )
 }
 
-/// The flows of traffic with a seed.
+/// The flows of the traffic with a seed.
 fn flows(text: &str, seed: u64) -> Vec<Flow> {
     right(text).variants[0].with_seed(seed).flows
 }
@@ -135,7 +135,7 @@ fn a_plan_says_what_comes() {
     );
 }
 
-/// Numbers of flows of a Poisson process, and of one with equal gaps; and no flow outside of its time.
+/// Numbers of flows in a Poisson process, and in one with equal gaps; and no flow outside its time.
 #[test]
 fn as_many_flows_come_as_are_asked_for() {
     let lines = "per_second = 200\nsize = \"exponential,mean=1k\"\nstart = \"2s\"\nstop = \"12s\"";
@@ -155,7 +155,7 @@ fn as_many_flows_come_as_are_asked_for() {
     let equal = flows(&text(&format!("{lines}\narrivals = \"constant\"")), 1);
     assert_eq!(equal.len(), 2000);
     assert!(equal.windows(2).all(|pair| pair[1].start - pair[0].start == Span::from_millis(5)));
-    // With the same seed the sizes are the same, whenever they come.
+    // With the same seed the sizes are the same, no matter when they come.
     assert!(equal.iter().zip(&all).all(|(one, other)| one.bytes == other.bytes));
     assert_ne!(flows(&text(lines), 2)[0].bytes, all[0].bytes);
 }
@@ -166,7 +166,7 @@ fn users_ask_one_after_the_other() {
     let (first, others): (Vec<_>, Vec<_>) =
         all.iter().enumerate().partition(|(_, flow)| flow.after.is_none());
     assert_eq!(first.len(), 2);
-    // Each request takes 20 ms and its bytes at the least: fewer than 20 in 19 s fit.
+    // Each request takes at least 20 ms plus the time of its bytes: fewer than 20 fit into 19 s.
     assert!((34..40).contains(&all.len()), "{}", all.len());
     for (number, flow) in others {
         let after = flow.after.expect("it waits");
@@ -195,16 +195,16 @@ fn a_user_keeps_a_connection_for_some_requests() {
         assert!(kept.len() > 15, "{kept:?}");
     }
     let series = right(&text(lines)).run().expect("a run").runs[0].traffic[0].clone();
-    // 10 240 bytes with eight headers at 10 Mbit/s: behind two round trips, or behind one.
+    // 10 240 bytes with eight headers at 10 Mbit/s: after two round trips, or after one.
     let sent = (10_240 + 8 * 66) * 800;
     let [fresh, kept] = [20_000_000 + sent, 10_000_000 + sent];
     assert_eq!(series.ideal_ns[..2], [fresh; 2]);
     let count = |ideal| series.ideal_ns.iter().filter(|&&of| of == ideal).count();
     assert_eq!(count(fresh) + count(kept), series.ideal_ns.len());
     assert!((22..=26).contains(&count(kept)), "{}", count(kept));
-    // On an empty line each flow takes its ideal time, that of its request (566 bytes with headers), and at
-    // most that of what another user is sent: the bytes of a flow, and packets of a handshake (74, 74 and 66
-    // bytes).
+    // On an empty line each flow takes its ideal time, plus the time of its request (566 bytes with headers),
+    // plus at most the time of another user's data: the bytes of a flow, and packets of a handshake (74, 74
+    // and 66 bytes).
     for (took, ideal) in series.took_ns.iter().zip(&series.ideal_ns) {
         assert!((*ideal..ideal + sent + (566 + 74 + 74 + 66) * 800).contains(took), "{took} {ideal}");
     }
@@ -220,13 +220,14 @@ fn a_video_comes_in_chunks() {
     );
     let record = right(&text(lines)).run().expect("a run");
     let series = &record.runs[0].traffic[0];
-    // The first comes within the first two seconds; on for less than half of the time at 10 Mbit/s, then off.
+    // The first comes within the first two seconds; the flow is on for less than half of the time at 10
+    // Mbit/s, then off.
     assert_eq!(series.start_ns.len(), 10);
     assert!((0..2_000_000_000).contains(&series.start_ns[0]), "{}", series.start_ns[0]);
     assert!(series.start_ns.windows(2).all(|pair| pair[1] - pair[0] == 2_000_000_000));
     assert!(series.bytes.iter().all(|&bytes| bytes == 1_000_000));
     assert!(series.took_ns[..9].iter().all(|took| (800_000_000..1_200_000_000).contains(took)));
-    // Over a line that is too slow for it each chunk is asked for when the last one is there.
+    // Over a line that is too slow, each chunk is requested when the previous one has arrived.
     let slow = text(lines).replace("10mbit", "3mbit").replace("20s", "60s");
     let record = right(&slow).run().expect("a run");
     let series = &record.runs[0].traffic[0];
@@ -250,10 +251,10 @@ fn a_viewer_watches_and_pauses_to_the_nanosecond() {
     let expected: Vec<i64> = chunks.map(|at| first + at).take_while(|&at| at < 20_000_000_000).collect();
     assert_eq!(found, expected);
     assert!(found.len() >= 9, "{found:?}");
-    // A chunk that would be due when the period ends is not in it; without `away` the viewer leaves.
+    // A chunk that is due when the period ends is not part of it; without `away` the viewer leaves.
     assert_eq!(asked("watch = \"1s\""), [first, first + 500_000_000]);
     assert_eq!(asked("watch = \"0s\""), [first]);
-    // Other times with every period, the same with every run.
+    // Different times in every period, but the same in every run.
     let drawn = "watch = \"exponential,mean=2s\"\naway = \"lognormal,mean=1s,sigma=0.5\"";
     let found = asked(drawn);
     assert_eq!(found, asked(drawn));
@@ -286,7 +287,7 @@ fn files_say_when_and_how_much() {
         let flows = read(lines).expect("an experiment").variants[0].with_seed(1).flows;
         flows.iter().map(|flow| (flow.start.0 / 1_000_000, flow.bytes)).collect()
     };
-    // The idle lead-in is 1 s; what comes after the end of the load is left out.
+    // The idle lead-in is 1 s; flows after the end of the load are left out.
     assert_eq!(of("file = \"flows.csv\""), [(1250, Some(1000)), (2500, Some(2000)), (20_500, Some(3))]);
     assert_eq!(of("file = \"flows.csv\"\nstart = \"1s\"").len(), 2);
     assert_eq!(of("file = \"times.trace\"\nsize = \"5k\"")[2], (10_000, Some(5120)));
@@ -298,9 +299,9 @@ fn files_say_when_and_how_much() {
             .contains("cdf = \"sizes.cdf\": line 3: `100%` is not a number")
     );
     write("sizes.cdf", "1000 50\n3000 100\n");
-    // Half are 1000 bytes, the others are even between that and 3000: the mean is 1500.
+    // Half are 1000 bytes, the others are uniform between that and 3000: the mean is 1500.
     assert!(plan_words(&read("load = \"9%\"\ncdf = \"sizes.cdf\"")).contains("sizes of sizes.cdf"));
-    // Every viewer watches for 2 s and is away for 8 s: with chunks of a second two of ten.
+    // Every viewer watches for 2 s and is away for 8 s: with chunks of a second, two of ten.
     write("watch.cdf", "2 1\n");
     write("away.cdf", "8, 100\n");
     let viewers =
@@ -345,9 +346,9 @@ fn figures_and_the_same_flows_for_each_queue() {
     assert_eq!(read.test.traffic, record.test.traffic);
 }
 
-/// The mean slowdown of processor sharing is 1 / (1 - ρ), whatever the sizes (Kleinrock, Queueing Systems,
-/// volume 2, section 4.4). TCP flows through a queue that serves flows packet by packet share a line like
-/// that where the round trip is short beside a flow's time on the line, and where nothing is dropped.
+/// The mean slowdown of processor sharing is 1 / (1 - ρ) for any distribution of sizes (Kleinrock, Queueing
+/// Systems, volume 2, section 4.4). TCP flows through a queue that serves flows packet by packet share a line
+/// in this way if the round trip is short compared with a flow's time on the line, and if nothing is dropped.
 #[test]
 fn fair_queues_are_slowed_down_as_processor_sharing_is() {
     for (load, size, rate, length, expected) in [
@@ -365,7 +366,7 @@ fn fair_queues_are_slowed_down_as_processor_sharing_is() {
         let slowdowns = record.runs[0].repetitions.iter().map(|one| one.slowdown_mean.expect("flows"));
         let slowdowns: Vec<f64> = slowdowns.collect();
         let estimate = goodqueue_report::Estimate::of(&slowdowns).expect("sixteen");
-        // Twice the half of the 95 % interval: a chance of 0.001. And the interval is narrow enough to tell.
+        // Twice half of the 95 % interval: a probability of 0.001. And the interval is narrow enough to tell.
         assert!((estimate.mean - expected).abs() < 2.0 * estimate.half, "{load} {size}: {estimate:?}");
         assert!(estimate.half < 0.07 * expected, "{load} {size}: {estimate:?}");
     }

@@ -105,7 +105,8 @@ fn an_unused_tree_is_named() {
     assert_eq!(experiment.warnings, ["no link has the queue htb:t"]);
 }
 
-/// Two UDP sources of `rates` Mbit/s each, marked CS1 and EF, over a tree: what each of them brought, Mbit/s.
+/// Two UDP sources of `rates` Mbit/s each, marked CS1 and EF, over a tree: returns the throughput of each,
+/// Mbit/s.
 fn shares(classes: &str, rates: [u32; 2]) -> [f64; 2] {
     let source = |rate: u32, dscp: &str| format!("[[udp]]\nrate = \"{rate}mbit\"\ndscp = \"{dscp}\"\n");
     let text = format!(
@@ -137,29 +138,29 @@ fn leaf(name: &str, rate: &str, more: &str) -> String {
     )
 }
 
-/// tc-htb(8): "Classes ... which belong to the same parent ... can borrow unused bandwidth"; what both want
-/// is shared by quantum, which by default is as the rates are; and of those that want to borrow, prio says
-/// who is asked first.
+/// tc-htb(8): "Classes ... which belong to the same parent ... can borrow unused bandwidth"; if both want it,
+/// they share by quantum, which by default is proportional to the rates; and prio decides which class may
+/// borrow first.
 #[test]
 fn classes_have_their_rates_and_borrow_what_is_spare_by_prio_and_quantum() {
     let (one, two) = (leaf("one", "6mbit", ""), leaf("two", "3mbit", "dscp = [\"EF\"]"));
     let rates = one.clone() + &two;
     near(shares(&rates, [20, 20]), [6.0, 3.0]);
-    // The one class gets what the other leaves.
+    // One class gets what the other leaves.
     near(shares(&rates, [1, 20]), [1.0, 8.0]);
     near(shares(&rates, [20, 1]), [8.0, 1.0]);
-    // 7 Mbit/s are spare: to the lower prio; with one prio by quantum.
+    // 7 Mbit/s are spare: they go to the lower prio; with equal prios they are shared by quantum.
     let first = leaf("one", "1mbit", "prio = 1") + &leaf("two", "1mbit", "dscp = [\"EF\"]\nprio = 0");
     near(shares(&first, [20, 20]), [1.0, 8.0]);
     let quanta =
         leaf("one", "1mbit", "quantum = 3028") + &leaf("two", "1mbit", "dscp = [\"EF\"]\nquantum = 1514");
     near(shares(&quanta, [20, 20]), [1.0 + 7.0 * 2.0 / 3.0, 1.0 + 7.0 / 3.0]);
-    // Nobody has more than its ceil.
+    // No class has more than its ceil.
     let low = leaf("one", "1mbit", "").replace("ceil = \"9mbit\"", "ceil = \"2mbit\"") + &two;
     near(shares(&low, [20, 1]), [2.0, 1.0]);
 }
 
-/// sqm-scripts' simple.qos, class by class, is what it is by name: to the last event.
+/// sqm-scripts' simple.qos, written class by class, is the same as by its name: to the last event.
 #[test]
 fn the_tree_of_sqm_is_the_one_by_its_name() {
     let classes = "[[htb]]\nname = \"sqm\"\ndefault = \"be\"\n\

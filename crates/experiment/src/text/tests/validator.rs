@@ -1,4 +1,4 @@
-//! As much of a JSON schema validator as our schema needs: what its words mean in draft 2020-12.
+//! As much of a JSON schema validator as our schema needs, with the meaning of draft 2020-12.
 
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};

@@ -1,4 +1,4 @@
-//! Wi-Fi networks: what the reader accepts, and what it refuses with its place.
+//! Wi-Fi networks: what the reader accepts, and what it refuses, with its place.
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::Mode;
@@ -13,7 +13,7 @@ fn refused(text: &str, said: &str) {
     assert_eq!(error, format!("x.toml:{said}"), "for\n{text}");
 }
 
-/// A network of one station, and these lines.
+/// A network with one station and these lines.
 fn one(wifi: &str, station: &str) -> String {
     format!("test = \"tcp_1down\"\n[wifi]\n{wifi}\n[[wifi.station]]\nname = \"sta\"\n{station}\n")
 }
@@ -173,7 +173,7 @@ fn four_variants_have_four_drivers() {
 
 const EIGHT_BUILDS: &str = include_str!("../../../../../scenarios/wifi-kazior.toml");
 
-/// Two by four builds; and firmware that holds back.
+/// Two by four builds; and firmware that holds packets back.
 #[test]
 fn queues_above_firmware_and_its_limits() {
     let experiment = right(EIGHT_BUILDS);
@@ -197,8 +197,7 @@ fn queues_above_firmware_and_its_limits() {
     assert!(drivers[8..].iter().all(|driver| driver.lower == Lower::Firmware { packets: 1424 }));
 }
 
-/// Host by host of a test is station by station, and with the client at the server its uploads go over the
-/// air.
+/// The hosts of a test are the stations in turn; with the client at the server, its uploads go over the air.
 #[test]
 fn hosts_of_a_test_are_stations_in_turn() {
     let text = "test = \"rtt_fair_up\"\n[wifi]\nrun_from = \"server\"\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\ncount = 3\n";
@@ -244,8 +243,8 @@ fn the_plan_says_who_is_at_which_rate() {
     assert!(link["queue"].as_str().expect("words").starts_with("ath9k-4.4: fq_codel"), "{link}");
 }
 
-/// What the access point of a network with these lines does: queues in words, and airtime fairness, ath9k's
-/// own scheduler, sparse stations first, AQL, turns kept.
+/// The behaviour of the access point of a network with these lines: its queues as text, and airtime fairness,
+/// ath9k's own scheduler, sparse stations first, AQL, turns kept.
 fn does(wifi: &str) -> (String, [bool; 5]) {
     let experiment = right(&one(wifi, "mcs = 1"));
     let variant = &experiment.variants[0];
@@ -275,7 +274,7 @@ fn a_version_of_a_driver_does_what_that_kernel_did() {
         let expected = (words.to_string(), on.map(|on| on == 1));
         assert_eq!(does(&format!("driver = \"{word}\"")), expected, "{word}");
     }
-    // One thing changed alone.
+    // Only one thing is changed.
     let (_, on) = does("driver = \"ath9k-4.11\"\nairtime = false");
     assert_eq!(on, [false, false, false, false, true]);
     let (_, on) = does("driver = \"ath9k-4.11\"\nsparse = false");
@@ -370,7 +369,7 @@ fn policies_of_real_access_points_say_what_is_wrong() {
         &format!("{}group = \"guest\"\n{}", station("02:00:00:00:01:00"), group("guests")),
         "4:9: no group is called `guest`; did you mean guests?",
     );
-    // The simulator reads the address, too.
+    // The simulator also reads the address.
     refused(
         &one("", "mcs = 1\nmac = \"x\""),
         "7:7: mac = \"x\": no address; write mac = \"02:00:00:00:01:00\"",

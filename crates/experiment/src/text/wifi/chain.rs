@@ -30,14 +30,14 @@ impl<'a> Chain<'a> {
         Ok(self.read(name, read)?.map(|found| found.value))
     }
 
-    /// The first table that says one of these.
+    /// The first table that has one of these keys.
     pub(super) fn first_with(&self, names: &[&str]) -> Option<&Section<'a>> {
         self.0
             .iter()
             .find(|section| names.iter().any(|name| section.knows(name) && section.get(name).is_some()))
     }
 
-    /// Where the nearest of the tables begins.
+    /// Where the first of the tables begins.
     pub(super) fn at(&self) -> usize {
         self.0.first().map_or(0, |section| section.at)
     }

@@ -71,7 +71,7 @@ pub(super) fn access_point(
     Ok(AccessPoint { device, words, is_compared })
 }
 
-/// The driver that `name` says, or the default.
+/// The driver that the key `name` gives, or the default.
 fn named(chain: &Chain<'_>, name: &str, default: &str) -> Read<&'static Driver> {
     let driver = chain.read(name, |key, kind, value| {
         if value.get_ref().as_str() == Some("stock") {
@@ -87,8 +87,8 @@ fn named(chain: &Chain<'_>, name: &str, default: &str) -> Read<&'static Driver> 
         .ok_or_else(|| Wrong::new(at, format!("{name} = \"{word}\": there is no such driver")))
 }
 
-/// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant
-/// with another one, or another driver, passes over.
+/// Refuses keys that have no effect with this value of `choice`. A variant with a different value or driver
+/// ignores keys that [wifi] has for its own.
 fn refuse_unheard(
     base: &Section<'_>,
     over: Option<&Section<'_>>,
@@ -119,7 +119,7 @@ fn over_fifos(queue: &QueueSpec, frames: u32) -> String {
     format!("{queue} over FIFOs of {frames} frames")
 }
 
-/// The queue discipline, and whether it is the one under comparison.
+/// The queueing discipline, and whether it is the one under comparison.
 fn discipline(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(QueueSpec, bool)> {
     Ok(match (chain.read("queue", queue)?, compared) {
         (None, _) => (plain(chain.at())?, false),
@@ -147,7 +147,7 @@ fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Option<Que
     read::queue(key, kind, value).map(Some)
 }
 
-/// mac80211's queues as a driver has them.
+/// mac80211's queues in a driver.
 fn queues(driver: &Driver) -> WifiParams {
     let mut params = if driver.is_ath9k() { WifiParams::without_vht() } else { WifiParams::default() };
     let is_fair = driver.does(Does::Airtime);
@@ -158,7 +158,7 @@ fn queues(driver: &Driver) -> WifiParams {
     params
 }
 
-/// mac80211's queues, and what they do in words.
+/// mac80211's queues, and their behaviour as text.
 fn mac80211(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(WifiParams, String)> {
     let mut params = queues(driver);
     params.band = if band == Band::Ghz5 { wifi::Band::Ghz5 } else { wifi::Band::Ghz2 };
@@ -208,10 +208,10 @@ fn ath9k(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(DriverSpec, St
     Ok((spec, words, false))
 }
 
-/// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016:
+/// Packets of all stations, and of a station's TID, if the queues are FIFOs (Kazior, 2016:
 /// `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 const FIFOS: (u32, u32) = (512, 64);
-/// As good as never: `CoDel` off.
+/// Practically never: `CoDel` is off.
 const NEVER: Span = Span::from_secs(2000);
 
 fn ath10k(
@@ -260,8 +260,9 @@ fn ath10k(
     Ok((spec, words, is_compared))
 }
 
-/// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits
-/// behind those that wait: so it was between mac80211's queues (FQ-MAC) and its airtime scheduler.
+/// Whether stations share airtime, and which airtime counts. Otherwise no airtime counts, and a queue goes to
+/// the end of the waiting ones, as in Linux after mac80211's queues (FQ-MAC) and before its airtime
+/// scheduler.
 fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
     let is_fair = chain.plain("airtime", read::switch)?.unwrap_or(params.airtime_fairness);
     let flags = chain.read("airtime_flags", read::list(read::text))?;
@@ -330,7 +331,7 @@ fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
     Ok(all)
 }
 
-/// The driver of stations, whose queue discipline is `queue` where it has one.
+/// The driver of stations; its queueing discipline is `queue` if it has one.
 fn of_station(driver: &Driver, queue: QueueSpec) -> DriverSpec {
     let upper = if driver.does(Does::Qdisc) { Upper::Qdisc(queue) } else { Upper::Mac80211(queues(driver)) };
     let keeps_turn = driver.does(Does::KeepsTurns);
@@ -341,7 +342,7 @@ fn of_station(driver: &Driver, queue: QueueSpec) -> DriverSpec {
     }
 }
 
-/// The driver of stations and its queues in words.
+/// The driver of stations and its queues as text.
 pub(super) fn station_words(network: &Chain<'_>) -> Read<String> {
     let driver = named(network, "station_driver", OF_STATIONS)?;
     let queue = network.read("station_queue", read::queue)?;
@@ -353,7 +354,7 @@ pub(super) fn station_words(network: &Chain<'_>) -> Read<String> {
     })
 }
 
-/// A station, and its rate in words.
+/// A station, and its rate as text.
 pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
     let chain = &section.chain;
     let (rate, mut words) = rates::down(chain)?;

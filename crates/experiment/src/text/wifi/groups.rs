@@ -18,7 +18,7 @@ struct Written {
     spec: GroupSpec,
 }
 
-/// What `[wifi]` says of the stations of a real access point, by their addresses and interfaces.
+/// The part of `[wifi]` about the stations of a real access point, by their addresses and interfaces.
 pub(in super::super) struct RealPolicy {
     pub(in super::super) is_static: bool,
     pub(in super::super) interval: Span,
@@ -95,7 +95,7 @@ pub(super) fn join(
     let interval = chain.plain("update", read::span)?.unwrap_or(DEFAULT_INTERVAL);
     let mut members = Vec::new();
     for (device, section) in (1..).zip(station_sections) {
-        // [wifi] has a `group` too: the tables of the groups.
+        // [wifi] also has a `group`: the tables of the groups.
         let own: Vec<Section<'_>> =
             section.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
         for table in &own {
@@ -110,7 +110,7 @@ pub(super) fn join(
         members.push((device as DeviceId, group, weight.unwrap_or(1)));
     }
     let is_static = policy.as_ref().map_or(groups.is_empty(), |policy| policy.value == "static");
-    // A variant whose queues know no stations ignores the groups of [wifi].
+    // A variant with queues that do not distinguish stations ignores the groups of [wifi].
     let weighs = |device: &&mut DeviceSpec| matches!(device.driver.upper, Upper::Mac80211(_));
     if !is_static && let Some(access_point) = devices.first_mut().filter(weighs) {
         let groups = groups.into_iter().map(|group| group.spec).collect();
@@ -122,7 +122,7 @@ pub(super) fn join(
 /// The message for a limit that no policy uses.
 const UNHEARD: &str = "`limit` has no effect without policy = \"limit\"";
 
-/// Refuses a limit of a group of `[wifi]` that none of these radios, the variants', has.
+/// Refuses a limit of a group of `[wifi]` that none of these radios (those of the variants) uses.
 pub(in super::super) fn check_limits<'a>(
     base: &Section<'_>,
     radios: impl IntoIterator<Item = &'a RadioSpec>,
@@ -142,8 +142,8 @@ pub(in super::super) fn check_limits<'a>(
     Ok(())
 }
 
-/// The groups; `policy`: the one that holds. Groups of `[wifi]` may have limits that another variant's policy
-/// hears.
+/// The groups; `policy`: the one in force. Groups of `[wifi]` may have limits that only another variant's
+/// policy uses.
 fn written(chain: &Chain<'_>, policy: Option<&At<String>>) -> Read<Vec<Written>> {
     let Some(section) = chain.first_with(&["group"]) else { return Ok(Vec::new()) };
     let is_limited = policy.is_some_and(|policy| policy.value == "limit");
@@ -172,7 +172,7 @@ fn written(chain: &Chain<'_>, policy: Option<&At<String>>) -> Read<Vec<Written>>
     Ok(groups)
 }
 
-/// Each group behind the one that it is inside of.
+/// Each group after the one that contains it.
 fn in_order(mut left: Vec<Written>) -> Read<Vec<Written>> {
     for group in &left {
         if let Some(inside) = &group.inside {

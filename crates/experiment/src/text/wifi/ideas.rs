@@ -7,7 +7,7 @@ use super::super::read::{self, Read, Wrong};
 use super::chain::{Chain, word};
 use crate::text::keys::drivers::Driver;
 
-/// The ideas that are on, and their words behind those of the driver.
+/// The ideas that are on, and their text, which follows that of the driver.
 pub(super) fn read(chain: &Chain<'_>, driver: &Driver) -> Read<(Ideas, String)> {
     let mut ideas = Ideas {
         fill_ahead: chain.plain("fill_ahead", read::span)?,
@@ -32,7 +32,7 @@ pub(super) fn read(chain: &Chain<'_>, driver: &Driver) -> Read<(Ideas, String)> 
     Ok((ideas, words(&ideas)))
 }
 
-/// What byte queue limits count, where `limit` asks for them.
+/// What byte queue limits count, if `limit` selects them.
 fn scope(limit: &str) -> Option<DqlScope> {
     match limit {
         "dql" => Some(DqlScope::Hardware),
@@ -45,7 +45,7 @@ fn words(ideas: &Ideas) -> String {
     list(ideas).iter().map(|(name, value)| format!(", {name} {value}")).collect()
 }
 
-/// Each idea that is on, and how far.
+/// Each idea that is on, with its value.
 pub(crate) fn list(ideas: &Ideas) -> Vec<(&'static str, String)> {
     let dql = ideas.dql.map(|scope| match scope {
         DqlScope::Hardware => "by hardware queue".to_string(),

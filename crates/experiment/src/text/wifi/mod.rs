@@ -34,11 +34,11 @@ pub(crate) struct Wifi {
     pub(crate) radio: RadioSpec,
     /// Name of each station.
     pub(crate) stations: Vec<String>,
-    /// Each station's rate in words.
+    /// Each station's rate as text.
     pub(crate) rates: Vec<String>,
-    /// The access point in words.
+    /// The access point as text.
     pub(crate) words: String,
-    /// The driver of the stations in words.
+    /// The driver of the stations as text.
     pub(crate) station_words: String,
     /// Between server and access point.
     pub(crate) wire: Wire,
@@ -145,7 +145,7 @@ fn station_sections<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<
                 return Err(Wrong::new(name.at, format!("there is a node `{}` already", own.escape_debug())));
             }
             let mut sections = Vec::new();
-            // Its own name comes before that of its entry.
+            // Its own name takes precedence over that of its entry.
             for known in [&own, &name.value] {
                 for (place, (_, change)) in
                     changes.iter().enumerate().filter(|(_, (at, _))| at.value == *known)

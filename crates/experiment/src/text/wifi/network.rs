@@ -50,7 +50,7 @@ impl Wifi {
     }
 }
 
-/// The times of a schedule are those of the load.
+/// Shifts the times of a schedule, which count from the start of the load.
 fn shift(peer: &mut PeerSpec, origin: Span) {
     if let RateSpec::Schedule(steps) = &mut peer.rate {
         steps.iter_mut().skip(1).for_each(|(from, _)| *from = *from + origin);

@@ -9,7 +9,7 @@ use super::super::read::{self, At, Read, Wrong};
 use super::chain::{Chain, word};
 use crate::text::keys::{Key, Kind};
 
-/// The rate to a station, and in words.
+/// The rate to a station, also as text.
 pub(super) fn down(chain: &Chain<'_>) -> Read<(RateSpec, String)> {
     let Some(section) = chain.first_with(&["schedule", "rate", "mcs"]) else {
         let what = "no rate: give the station, or [wifi] for all, `mcs`, `rate` or `schedule`";
@@ -32,7 +32,7 @@ pub(super) fn down(chain: &Chain<'_>) -> Read<(RateSpec, String)> {
     }
 }
 
-/// A rate that is written out, or `auto`.
+/// A written rate, or `auto`.
 pub(super) fn one(chain: &Chain<'_>, text: &At<String>) -> Read<(RateSpec, String)> {
     if text.value == "auto" {
         let rates = ladder(chain)?;
@@ -92,7 +92,7 @@ fn schedule<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<
     list.iter().map(step).collect()
 }
 
-/// What `mcs` is a part of.
+/// The properties that complete an `mcs` to a rate.
 struct Shape {
     standard: String,
     width: u8,
@@ -122,7 +122,7 @@ fn shape(chain: &Chain<'_>) -> Read<Shape> {
 }
 
 impl Shape {
-    /// The rate of an MCS; `None`: there is none.
+    /// The rate of an MCS; `None` if there is none.
     fn rate(&self, mcs: u8) -> Option<PhyRate> {
         match self.standard.as_str() {
             "ht" => PhyRate::ht(mcs, self.width, self.guard)

@@ -1,4 +1,4 @@
-//! Which of a test's flows, probes, calls, pages and videos are at which station.
+//! The assignment of a test's flows, probes, calls, pages and videos to stations.
 
 use goodqueue_probe::{Direction, Params, Test};
 
@@ -41,13 +41,13 @@ pub(super) fn name_and_count(entry: &Section<'_>) -> Read<(At<String>, u64)> {
     Ok((name, entry.plain("count", read::count)?.unwrap_or(1)))
 }
 
-/// The name of station `number` of so many of one entry.
+/// The name of station `number` of `count` stations of one entry.
 pub(super) fn numbered(name: &str, number: u64, count: u64) -> String {
     if count == 1 { name.to_owned() } else { format!("{name}{number}") }
 }
 
 impl TestStations {
-    /// The stations of `[wifi]`. Where a test's load is does not differ from variant to variant.
+    /// The stations of `[wifi]`. The place of a test's load is the same in all variants.
     pub(in super::super) fn read(wifi: &Section<'_>) -> Read<TestStations> {
         let from = wifi.plain("run_from", super::chain::word)?;
         let to_stations = if from.as_deref() == Some("server") { Direction::Up } else { Direction::Down };
@@ -86,9 +86,9 @@ impl TestStations {
         Ok(found)
     }
 
-    /// A test at the stations. One with a single server runs at each station that takes part in the load; of
-    /// one with several, host by host goes to station by station, and round again. A station that none of its
-    /// probes is at gets one. Responsiveness is measured at the first that takes part in the load.
+    /// A test at the stations. A test with a single server runs at each station that takes part in the load.
+    /// If a test has several servers, its hosts go to the stations in turn, and round again. A station
+    /// without a probe gets one. Responsiveness is measured at the first station that takes part in the load.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
         let loaded: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].load).collect();
         if self.all.is_empty() {

@@ -1,4 +1,4 @@
-//! A path in miniature: passes datagrams of one client on to a server and back, late or not at all.
+//! A miniature path: forwards datagrams of one client to a server and back, late or not at all.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What becomes of a probe or its reply.
+/// The fate of a probe or its reply.
 #[derive(Clone, Copy)]
 pub(crate) enum What {
-    /// It arrives so much later.
+    /// It arrives this much later.
     Delay(Duration),
-    /// It does not.
+    /// It does not arrive.
     Lose,
-    /// It does twice.
+    /// It arrives twice.
     Twice,
 }
 
@@ -35,7 +35,7 @@ type Due = (Instant, Vec<u8>);
 type Client = Arc<Mutex<Option<SocketAddr>>>;
 
 impl Relay {
-    /// `what` is asked for each probe (`true`) and reply (`false`) of this number; the handshake passes at
+    /// Calls `what` for each probe (`true`) and reply (`false`) with its number; the handshake passes at
     /// once.
     pub(crate) fn start(server: SocketAddr, what: fn(bool, u32) -> What) -> Relay {
         let front = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -62,8 +62,8 @@ impl Drop for Relay {
     }
 }
 
-/// One direction: reads, and has what it read sent when it is due. A read's own timeout is as coarse as the
-/// kernel's tick, so the waiting is done elsewhere.
+/// One direction: reads datagrams, and has them sent when they are due. A read's own timeout is as coarse as
+/// the kernel's tick, so another thread does the waiting.
 fn pass(
     up: bool,
     front: &UdpSocket,
@@ -72,7 +72,7 @@ fn pass(
     stop: &AtomicBool,
     what: fn(bool, u32) -> What,
 ) {
-    // The path keeps time where this user may ask for that, whatever else the machine does.
+    // If this user has the right, the path keeps time whatever else the machine does.
     goodqueue_probe::net::urgent_thread();
     let socket = if up { front } else { back };
     socket.set_read_timeout(Some(LOOK)).unwrap();
@@ -102,7 +102,7 @@ fn pass(
     });
 }
 
-/// Sends what was read, until there is nothing more to come.
+/// Sends the datagrams that were read, until no more can come.
 fn send_when_due(up: bool, front: &UdpSocket, back: &UdpSocket, client: &Client, read: &Receiver<Due>) {
     goodqueue_probe::net::urgent_thread();
     let mut waiting: Vec<Due> = Vec::new();
@@ -118,7 +118,7 @@ fn send_when_due(up: bool, front: &UdpSocket, back: &UdpSocket, client: &Client,
         waiting.sort_by_key(|(due, _)| *due);
         for (_, bytes) in waiting.extract_if(.., |(due, _)| *due <= now) {
             let to = *client.lock().unwrap();
-            // The other end may be gone by now.
+            // The other end may already be gone.
             let _ = match to {
                 Some(to) if !up => front.send_to(&bytes, to),
                 _ => back.send(&bytes),

@@ -21,7 +21,7 @@ use crate::quic::{Arrival, Event, Host, OPENING, View};
 use crate::{End, QuicCc, Sample, Test};
 
 const TIMER: u64 = u64::MAX;
-/// Bytes of a download that may wait for others that are missing: what Linux's TCP allows by default
+/// Bytes of a download that may wait for missing ones: what Linux's TCP allows by default
 /// (`net.ipv4.tcp_rmem`), rounded up.
 const WINDOW: u32 = 8 << 20;
 
@@ -32,7 +32,7 @@ struct Running {
     number: usize,
     server: SocketAddr,
     end: End,
-    /// Payload that samples have told of.
+    /// Payload that samples have reported.
     told: u64,
     /// A datagram that the kernel had no room for.
     waiting: Option<Vec<u8>>,
@@ -79,8 +79,8 @@ impl<'a> QuicFlows<'a> {
         })
     }
 
-    /// Runs until the last flow has stopped, all flows have failed or `stop` is set. What the sender's state
-    /// means is at [`Host::view`].
+    /// Runs until the last flow has stopped, all flows have failed or `stop` is set. [`Host::view`] explains
+    /// the sender's state.
     pub(in crate::net) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
         self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;
         let (mut tokens, mut buf) = (Vec::new(), vec![0; LONGEST]);
@@ -106,7 +106,7 @@ impl<'a> QuicFlows<'a> {
         Ok(self.out)
     }
 
-    /// When something is next to be done, on the monotonic clock.
+    /// When the next action is due, on the monotonic clock.
     fn next(&self) -> i64 {
         let timeouts = self.states.iter().filter_map(|state| match state {
             State::Running(flow) => flow.host.poll_timeout(),
@@ -188,7 +188,7 @@ impl<'a> QuicFlows<'a> {
         Ok(udp)
     }
 
-    /// Handles what is due of a flow, and sends what it may.
+    /// Handles what is due for a flow, and sends what it may send.
     fn turn(&mut self, index: usize) {
         let State::Running(flow) = &mut self.states[index] else { return };
         let at = now();
@@ -236,7 +236,7 @@ impl<'a> QuicFlows<'a> {
                     let _ = self.sink.send(Sample::Received { flow, t: self.agenda.step_end(), bytes });
                 }
                 running.host.close(now(), running.number);
-                // The other end hears of it, or finds that nothing more comes.
+                // The other end learns of it, or notices that nothing more comes.
                 let _ = running.send();
             }
         }
@@ -291,7 +291,7 @@ impl Running {
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused && !self.is_connected => {
                     return Err(error);
                 }
-                // Too long for the path, no buffer, or not let through: lost, as a packet may be anywhere.
+                // Too long for the path, no buffer, or blocked: the packet is lost, as it could be anywhere.
                 Err(_) => buf.clear(),
             }
         }

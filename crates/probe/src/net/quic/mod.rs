@@ -1,8 +1,9 @@
 //! QUIC flows over UDP sockets. The connections are those of [`crate::quic`]. This module adds their
-//! datagrams, the clock, and the rules of a server that anybody can reach:
+//! datagrams, the clock, and the rules of a publicly reachable server:
 //!
-//! * It accepts datagrams only from addresses that have a load, and answers nobody else.
-//! * From those it accepts a connection only once they have shown that they receive at their port (Retry).
+//! * It accepts datagrams only from addresses that have a load, and ignores all others.
+//! * From these addresses it accepts a connection only after the client has shown that it receives at its
+//!   port (Retry).
 //! * A connection is a flow once it has named the load, which only the load's client knows, and comes from
 //!   the load's address. Only then may data be sent to it.
 
@@ -33,8 +34,8 @@ fn now() -> Nanos {
     Nanos(sys::monotonic().max(0).cast_unsigned())
 }
 
-/// How connections behave over a real path. It is searched for the largest packet up to that of Ethernet.
-/// Packets are not ECN-capable, as Linux's TCP by default.
+/// The settings of connections over a real path. They search for the path's largest packet, up to that of
+/// Ethernet. Packets are not ECN-capable, like those of Linux's TCP by default.
 fn settings(v6: bool, window: u32, connections: usize) -> Settings {
     let search = Some(if v6 { 1452 } else { 1472 });
     Settings { search, window, connections, ..Settings::default() }

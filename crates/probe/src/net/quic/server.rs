@@ -22,13 +22,13 @@ use crate::{End, QuicCc, Sample};
 const TIMER: u64 = u64::MAX;
 /// How long the end of a load may take. The thread looks ten times a second.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes that may wait at the server for others that are missing, in all flows of a load together, and in
-/// one flow at most and at least.
+/// Bytes that may wait at the server for missing ones: in all flows of a load together, and at most and at
+/// least in one flow.
 const MOST_WAITING: u32 = 32 << 20;
 const MOST_WINDOW: u32 = 8 << 20;
 const LEAST_WINDOW: u32 = 128 << 10;
 
-/// UDP sockets at one port, and the loads whose flows come there.
+/// UDP sockets at one port, and the loads whose flows arrive there.
 #[derive(Debug)]
 pub struct QuicServer {
     sockets: Vec<Udp>,
@@ -51,7 +51,7 @@ pub struct QuicLoad {
     ended: Condvar,
 }
 
-/// What came of a load: its flows, and the share of its time for which the thread had a processor.
+/// The results of a load: its flows, and the share of its time for which the thread had a processor.
 type QuicEnd = (ServerSummary, f64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -63,7 +63,7 @@ impl QuicServer {
     /// time at each address.
     ///
     /// # Errors
-    /// The address that cannot be had, and the kernel's error.
+    /// The address that is not available, and the kernel's error.
     pub fn bind(
         addresses: &[IpAddr],
         mut port: u16,
@@ -91,7 +91,7 @@ impl QuicServer {
         self.port
     }
 
-    /// Takes flows that name `session` and come from one of the addresses `from`, until [`QuicLoad::end`].
+    /// Accepts flows that name `session` and come from one of the addresses `from`, until [`QuicLoad::end`].
     /// Their samples go to `outbox`.
     pub fn begin(
         &self,
@@ -111,7 +111,7 @@ impl QuicServer {
     /// Serves until `stop` is set, which it notices within 0.1 s. `keys`: the server's side of TLS.
     ///
     /// # Errors
-    /// [`NetError::System`] where it cannot wait for datagrams.
+    /// [`NetError::System`] if it cannot wait for datagrams.
     pub fn serve(&self, keys: &ServerKeys, stop: &AtomicBool) -> Result<(), NetError> {
         let mut serving = Serving::new(self, keys)?;
         let result = serving.run(stop);
@@ -121,12 +121,12 @@ impl QuicServer {
 }
 
 impl QuicLoad {
-    /// Ends the load: its flows are closed, and the address is nobody again unless it has another load.
-    /// Returns what there was, and the share of the load's time for which the serving thread had a
+    /// Ends the load: its flows are closed, and the server ignores the address again unless it has another
+    /// load. Returns the results, and the share of the load's time for which the serving thread had a
     /// processor.
     ///
     /// # Errors
-    /// [`NetError::System`] where nobody took the samples in time; [`NetError::Thread`] where the server does
+    /// [`NetError::System`] if the samples were not taken in time; [`NetError::Thread`] if the server does
     /// not serve.
     pub fn end(&self) -> Result<(ServerSummary, f64), NetError> {
         self.is_over.store(true, Ordering::Release);
@@ -143,7 +143,7 @@ impl QuicLoad {
     }
 }
 
-/// A flow that is served, of the load of its session.
+/// A flow that the server serves, with the load of its session.
 struct Served {
     session: SessionId,
     flow: u32,
@@ -153,14 +153,14 @@ struct Served {
     told: u64,
 }
 
-/// A load as the thread has it.
+/// The thread's state of a load.
 struct Working {
     load: Arc<QuicLoad>,
     grid: Option<Grid>,
     summary: ServerSummary,
     /// Bytes of flows that have ended, in both directions.
     transferred: u64,
-    /// Why the load must end: a sample found no room, or the load is beyond its rate.
+    /// Why the load must end: a sample found no room, or the load exceeds its rate.
     error: Option<NetError>,
     /// The monotonic clock and the thread's time on a processor when the load started.
     since: Option<[i64; 2]>,
@@ -233,7 +233,7 @@ impl<'a> Serving<'a> {
         Ok(())
     }
 
-    /// When something is next to be done, on the monotonic clock.
+    /// When the next action is due, on the monotonic clock.
     fn next(&self) -> i64 {
         let timeouts = self.sockets.iter().filter_map(|socket| socket.host.poll_timeout());
         let timeouts = timeouts.map(|at| i64::try_from(at.0).unwrap_or(i64::MAX));
@@ -242,7 +242,7 @@ impl<'a> Serving<'a> {
         timeouts.chain(steps).min().unwrap_or(i64::MAX)
     }
 
-    /// Takes in the loads that have begun.
+    /// Takes over the loads that have begun.
     fn take_loads(&mut self) {
         let changes = self.server.changes.load(Ordering::Acquire);
         if std::mem::replace(&mut self.seen, changes) == changes {
@@ -257,7 +257,7 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Takes datagrams from addresses that have a load. All others are nobody, and get nothing.
+    /// Takes datagrams from addresses that have a load. It ignores all others.
     fn receive(&mut self, index: usize, buf: &mut [u8]) {
         let Some(socket) = self.sockets.get_mut(index) else { return };
         for _ in 0..TURN {
@@ -271,13 +271,14 @@ impl<'a> Serving<'a> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The error of an earlier datagram of ours.
+                // The error of a datagram that we sent earlier.
                 Err(_) => {}
             }
         }
     }
 
-    /// Sends until there is nothing to send, no room in the kernel, or the turn is over: then true.
+    /// Sends until there is nothing to send, the kernel has no room, or the turn is over; returns true in the
+    /// last case.
     fn send(&mut self) -> bool {
         let mut is_more = false;
         for (token, socket) in (0u64..).zip(&mut self.sockets) {
@@ -306,7 +307,7 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Begins the flow that a connection has described; `None` where it may not be.
+    /// Begins the flow that a connection has described; `None` if it is not allowed.
     fn open(&mut self, index: usize, number: usize, opening: &[u8; OPENING]) -> Option<()> {
         let socket = &mut self.sockets[index];
         let (preface, rest) = opening.split_first_chunk::<PREFACE_LEN>()?;
@@ -319,7 +320,7 @@ impl<'a> Serving<'a> {
         let is_allowed = |header: &FlowHeader| {
             let step = header.step.0.cast_signed();
             header.stop <= limits.until
-                // QUIC is paced by its congestion control alone.
+                // Only the congestion control paces QUIC.
                 && header.max_rate.is_none()
                 && open < limits.flows
                 && working.summary.flows.len() < limits.served
@@ -354,7 +355,7 @@ impl<'a> Serving<'a> {
         Some(())
     }
 
-    /// Ends a flow, once. `error`: why, which counts only before its time was over.
+    /// Ends a flow, once. `error` is the reason; it is ignored if the flow's time was over.
     fn close(&mut self, index: usize, number: usize, error: Option<String>) {
         let socket = &mut self.sockets[index];
         let view = socket.host.view(now(), number);
@@ -373,7 +374,7 @@ impl<'a> Serving<'a> {
         working.emit(Sample::FlowEnd { flow, t, end: served.end, bytes_total, error });
     }
 
-    /// The flows of which `is` is true: socket and connection.
+    /// The flows for which `is` is true: socket and connection.
     fn flows_that(&self, is: impl Fn(&Served) -> bool) -> Vec<(usize, usize)> {
         let sockets = self.sockets.iter().enumerate();
         let all = sockets.flat_map(|(index, socket)| socket.flows.iter().map(move |flow| (index, flow)));
@@ -387,7 +388,7 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Samples the steps that have passed, and ends what is over.
+    /// Samples the steps that have passed, and ends flows that are over.
     fn pass_time(&mut self) {
         let at = now();
         for (session, working) in &mut self.loads {
@@ -486,7 +487,7 @@ impl Socket<'_> {
                     self.waiting = Some((outgoing, buf));
                     return false;
                 }
-                // Too long for the path, no buffer, or not let through: lost, as a packet may be anywhere.
+                // Too long for the path, no buffer, or blocked: the packet is lost, as it could be anywhere.
                 Ok(()) | Err(_) => {}
             }
         }

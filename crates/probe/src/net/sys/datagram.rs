@@ -1,4 +1,4 @@
-//! Datagrams with what the kernel knows of them: receive and transmit times, marks, addresses.
+//! Datagrams with the kernel's information about them: receive and transmit times, marks, addresses.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -11,7 +11,7 @@ use libc::{c_int, socklen_t};
 use super::{check, check_len, get_option, nanos, set_option};
 use crate::net::udp::Transmission;
 
-/// A socket address as the kernel has it.
+/// A socket address in the kernel's form.
 #[derive(Clone, Copy)]
 pub(in crate::net) struct SockAddr {
     pub(super) storage: libc::sockaddr_storage,
@@ -50,7 +50,7 @@ impl SockAddr {
         SockAddr { storage, len: len as socklen_t }
     }
 
-    /// The address, where it is one of IP.
+    /// The address, if it is an IP address.
     pub(in crate::net) fn get(&self) -> Option<SocketAddr> {
         let at = &raw const self.storage;
         match c_int::from(self.storage.ss_family) {
@@ -72,19 +72,19 @@ impl SockAddr {
     }
 }
 
-/// What came with a datagram.
+/// A received datagram's data.
 pub(in crate::net) struct Datagram {
     /// Bytes received.
     pub(in crate::net) len: usize,
     /// Whether it was longer than the buffer.
     pub(in crate::net) truncated: bool,
-    /// What the kernel says of it.
+    /// The kernel's information about it.
     pub(in crate::net) messages: Messages,
     /// Sender.
     pub(in crate::net) from: SockAddr,
 }
 
-/// What control messages say.
+/// The contents of control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::net) struct Messages {
     /// When the kernel received it, `CLOCK_REALTIME`.
@@ -95,23 +95,23 @@ pub(in crate::net) struct Messages {
     pub(in crate::net) ttl: Option<u8>,
     /// The address that it was sent to.
     pub(in crate::net) to: Option<IpAddr>,
-    /// Of the error queue: which datagram (counted from [`stamp_transmissions`] on) the time is of, and at
-    /// which of the `SCM_TSTAMP_*` points.
+    /// From the error queue: the datagram (counted from [`stamp_transmissions`] on) to which the time
+    /// belongs, and the `SCM_TSTAMP_*` point.
     sent: Option<(u32, u32)>,
     /// The software's time of `SCM_TIMESTAMPING`, `CLOCK_REALTIME`.
     stamp: Option<i64>,
     /// When the interface received or sent it, by the interface's own clock.
     pub(in crate::net) hardware: Option<i64>,
-    /// Of the error queue: the ICMP message that a datagram has caused.
+    /// From the error queue: the ICMP message that a datagram has caused.
     icmp: Option<Icmp>,
 }
 
 /// An ICMP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::net) struct Icmp {
-    /// Who sent it.
+    /// Its sender.
     pub(in crate::net) from: IpAddr,
-    /// Whether it says that the TTL has ended on the way (RFC 792, RFC 4443).
+    /// Whether it reports that the TTL expired on the way (RFC 792, RFC 4443).
     pub(in crate::net) is_time_exceeded: bool,
 }
 
@@ -125,7 +125,7 @@ pub(in crate::net) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Data
     receive_with(fd, buf, 0)
 }
 
-/// Takes the next transmit time from the error queue. Nothing if the queue is empty.
+/// Takes the next transmit time from the error queue; `None` if the queue is empty.
 pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<Transmission> {
     loop {
         let messages = receive_with(fd, &mut [], libc::MSG_ERRQUEUE).ok()?.messages;
@@ -139,8 +139,8 @@ pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<Transmission> {
 const SCM_TSTAMP_SCHED: u32 = 1;
 
 impl Messages {
-    /// What a message of the error queue says of a datagram that was sent. The software's time is one only at
-    /// `SCM_TSTAMP_SCHED`: beside the hardware's, the kernel writes the time of reading
+    /// The information of an error queue message about a sent datagram. The software's time is valid only at
+    /// `SCM_TSTAMP_SCHED`: next to a hardware time, the kernel writes the time of reading
     /// (`Documentation/networking/timestamping.rst`, "false software timestamp").
     pub(in crate::net) fn transmission(&self) -> Option<Transmission> {
         let (number, point) = self.sent?;
@@ -149,8 +149,8 @@ impl Messages {
     }
 }
 
-/// Takes the next ICMP message from the error queue, with when it came (`CLOCK_REALTIME`), and with as much
-/// of the payload that had caused it as the sender quotes. Nothing if the queue is empty.
+/// Takes the next ICMP message from the error queue, with the time when it came (`CLOCK_REALTIME`), and with
+/// as much of the payload that caused it as the sender quotes. `None` if the queue is empty.
 pub(in crate::net) fn icmp(fd: BorrowedFd, quoted: &mut [u8]) -> Option<(Icmp, Option<i64>, usize)> {
     loop {
         let datagram = receive_with(fd, quoted, libc::MSG_ERRQUEUE).ok()?;
@@ -191,9 +191,8 @@ fn receive_with(fd: BorrowedFd, buf: &mut [u8], flags: c_int) -> io::Result<Data
     Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, messages, from })
 }
 
-/// What the control data of a received message says. A length that is shorter than
-/// its header or reaches beyond the data ends it, and a message that is too short for what it should hold is
-/// left out.
+/// The contents of the control data of a received message. Parsing ends at a length that is shorter than its
+/// header or reaches beyond the data, and skips a message that is too short for its contents.
 pub(in crate::net) fn control_messages(mut control: &[u8]) -> Messages {
     let mut out = Messages::default();
     // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
@@ -207,7 +206,7 @@ pub(in crate::net) fn control_messages(mut control: &[u8]) -> Messages {
                 out.wall = plain::<libc::timespec>(data).map(|ts| nanos(&ts)).or(out.wall);
             }
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                // Software, one that is no longer used, hardware (`struct scm_timestamping`); 0 is none.
+                // Software, one that is no longer used, hardware (`struct scm_timestamping`); 0 means none.
                 let at = |index: usize| {
                     let ts = plain::<libc::timespec>(data.get(index * size_of::<libc::timespec>()..)?)?;
                     Some(nanos(&ts)).filter(|&ns| ns != 0)
@@ -289,14 +288,14 @@ unsafe impl Plain for libc::in_pktinfo {}
 // SAFETY: as above.
 unsafe impl Plain for libc::in6_pktinfo {}
 
-/// The structure at the start of `bytes`, where there are enough of them.
+/// The structure at the start of `bytes`, if there are enough bytes.
 fn plain<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: there are as many bytes as `T` has, read unaligned, and any bytes are a `T`.
     (bytes.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
 }
 
-/// Sends a datagram to `to` with the given ToS byte or traffic class, from the local address `from` where it
-/// is given (and of the same family); does not block.
+/// Sends a datagram to `to` with the given ToS byte or traffic class, from the local address `from` if it is
+/// given (and of the same family); does not block.
 pub(in crate::net) fn send_to(
     fd: BorrowedFd,
     bytes: &[u8],
@@ -343,7 +342,7 @@ pub(in crate::net) fn send_to(
     check_len(result).map(drop)
 }
 
-/// Adds a control message behind the `used` bytes, which grow by it.
+/// Adds a control message after the `used` bytes, and increases `used`.
 fn append<T: Plain>(control: &mut Control, used: &mut usize, level: c_int, kind: c_int, value: &T) {
     // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
     let (start, len, space) = unsafe {
@@ -363,12 +362,12 @@ fn append<T: Plain>(control: &mut Control, used: &mut usize, level: c_int, kind:
     *used += space;
 }
 
-/// A UDP socket at `local` that does not block; one of IPv6 takes IPv6 alone.
+/// A non-blocking UDP socket at `local`; an IPv6 socket takes only IPv6.
 pub(in crate::net) fn udp_socket(local: SocketAddr) -> io::Result<OwnedFd> {
     bound_socket(local, libc::SOCK_DGRAM)
 }
 
-/// A TCP socket that listens at `local` and does not block; one of IPv6 takes IPv6 alone.
+/// A non-blocking TCP socket that listens at `local`; an IPv6 socket takes only IPv6.
 pub(in crate::net) fn tcp_listener(local: SocketAddr) -> io::Result<OwnedFd> {
     let fd = bound_socket(local, libc::SOCK_STREAM)?;
     // SAFETY: no pointers.
@@ -387,7 +386,7 @@ fn bound_socket(local: SocketAddr, kind: c_int) -> io::Result<OwnedFd> {
         set_option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on)?;
     }
     if is_stream {
-        // A server that starts again finds its port free, although old connections are in TIME_WAIT.
+        // A restarted server finds its port free, although old connections are in TIME_WAIT.
         set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &on)?;
     }
     let addr = SockAddr::new(local);
@@ -428,7 +427,7 @@ pub(in crate::net) fn stamp_transmissions(fd: BorrowedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
 }
 
-/// Sets the TTL or hop limit of what the socket sends.
+/// Sets the TTL or hop limit of packets that the socket sends.
 pub(in crate::net) fn set_ttl(fd: BorrowedFd, v6: bool, ttl: u8) -> io::Result<()> {
     let value = c_int::from(ttl);
     if v6 {
@@ -438,7 +437,7 @@ pub(in crate::net) fn set_ttl(fd: BorrowedFd, v6: bool, ttl: u8) -> io::Result<(
     }
 }
 
-/// The TTL or hop limit of what the socket sends.
+/// The TTL or hop limit of packets that the socket sends.
 pub(in crate::net) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
     let (level, name) =
         if v6 { (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::IPPROTO_IP, libc::IP_TTL) };
@@ -447,8 +446,8 @@ pub(in crate::net) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
     u8::try_from(c_int::from_ne_bytes(value)).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Whether datagrams may be cut into fragments: with `false` the DF bit is set, and what is too long for the
-/// path is an error (`EMSGSIZE`).
+/// Whether datagrams may be cut into fragments: with `false` the DF bit is set, and a datagram that is too
+/// long for the path is an error (`EMSGSIZE`).
 pub(in crate::net) fn set_fragments(fd: BorrowedFd, v6: bool, may: bool) -> io::Result<()> {
     if v6 {
         let value = if may { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_DO };
@@ -459,7 +458,7 @@ pub(in crate::net) fn set_fragments(fd: BorrowedFd, v6: bool, may: bool) -> io::
     }
 }
 
-/// Fills `bytes` with random ones of the kernel.
+/// Fills `bytes` with the kernel's random bytes.
 pub(in crate::net) fn random(bytes: &mut [u8]) -> io::Result<()> {
     // SAFETY: pointer and length describe `bytes`; up to 256 bytes come whole (getrandom(2)).
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
