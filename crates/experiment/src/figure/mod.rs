@@ -160,7 +160,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "rise_p95",
         Unit::Time,
-        "95th percentile of that rise, close to the peak of a standing queue",
+        "95th percentile of the rise of the round trip under load over its idle median; close to the \
+         peak of a standing queue",
         |of| time(of.summary.rtt.added_p95_ns),
     ),
     figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| {
@@ -181,26 +182,37 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "tcp_rtt_p95",
         Unit::Time,
-        "95th percentile of those, over the steps of all flows together",
+        "95th percentile of the flows' smoothed round-trip times (srtt) under load, over the steps of all \
+         flows together",
         |of| time(of.summary.tcp_rtt.p95_ns),
     )
     .with_base(),
     figure(
         "sojourn_up_p50",
         Unit::Time,
-        "median time under load from a packet's arrival at a queue until the line begins to send it; \
-         of the queues towards the server, the one in which packets wait longest on average",
+        "median wait under load in the queue towards the server, from a packet's arrival until the line \
+         begins to send it; of several queues, the one in which packets wait longest on average",
         |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p50_ns),
     ),
-    figure("sojourn_up_p95", Unit::Time, "95th percentile of that time", |of| {
-        sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns)
-    }),
-    figure("sojourn_down_p50", Unit::Time, "the same median, towards the client", |of| {
-        sojourn(of.summary.sojourn_down, |sojourn| sojourn.p50_ns)
-    }),
-    figure("sojourn_down_p95", Unit::Time, "95th percentile of that time", |of| {
-        sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns)
-    }),
+    figure(
+        "sojourn_up_p95",
+        Unit::Time,
+        "95th percentile of the wait under load in the queue towards the server",
+        |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns),
+    ),
+    figure(
+        "sojourn_down_p50",
+        Unit::Time,
+        "median wait under load in the queue towards the client, from a packet's arrival until the line \
+         begins to send it; of several queues, the one in which packets wait longest on average",
+        |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p50_ns),
+    ),
+    figure(
+        "sojourn_down_p95",
+        Unit::Time,
+        "95th percentile of the wait under load in the queue towards the client",
+        |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns),
+    ),
     figure(
         "l4s_rtt_p50",
         Unit::Time,
@@ -243,9 +255,9 @@ pub const FIGURES: &[Figure] = &[
         "time_to_share",
         Unit::Time,
         "longest time that a flow which starts while others run needs to get half of an equal share of \
-         the total goodput, over one second; its whole duration if it never does (half, because \
-         flows are hashed into hardware queues: with four of them, one of four flows may get only \
-         two thirds of its share)",
+         the total goodput, over one second; its whole duration if it never does. Half, because flows are \
+         hashed into hardware queues: with four of them, one of four flows may get only two thirds of its \
+         share",
         |of| flows::time_to_share(of.record, of.run).map(|ns| ns as f64),
     ),
     figure(
@@ -271,13 +283,16 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "host_share_up",
         Unit::Share,
-        "goodput to servers of the host with the least, divided by that of the host with the most \
-         (client and server are one host, client2 and server2 the next, and so on)",
+        "goodput to servers of the host with the least, divided by that of the host with the most; \
+         client and server are one host, client2 and server2 the next, and so on",
         |of| flows::host_share(of.record, of.summary, Direction::Up),
     ),
-    figure("host_share_down", Unit::Share, "the same for goodput from servers", |of| {
-        flows::host_share(of.record, of.summary, Direction::Down)
-    }),
+    figure(
+        "host_share_down",
+        Unit::Share,
+        "goodput from servers of the host with the least, divided by that of the host with the most",
+        |of| flows::host_share(of.record, of.summary, Direction::Down),
+    ),
     figure(
         "airtime_share",
         Unit::Share,
@@ -330,9 +345,12 @@ pub const FIGURES: &[Figure] = &[
     .of_stations()
     .with_base()
     .window(Window::Maybe),
-    figure("ping_p95", Unit::Time, "95th percentile of those", |of| {
-        air::ping(of.run, of.summary, of.stations, of.window, 950)
-    })
+    figure(
+        "ping_p95",
+        Unit::Time,
+        "95th percentile of the round trips of all probes under load; over Wi-Fi, of those of the stations",
+        |of| air::ping(of.run, of.summary, of.stations, of.window, 950),
+    )
     .of_stations()
     .with_base()
     .window(Window::Maybe),

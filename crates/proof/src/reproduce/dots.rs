@@ -175,6 +175,8 @@ impl Values<'_> {
         let (log, ends) = axis(&rows, line.as_ref().map(|line| line.0));
         let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
         let Figure { name, meaning, .. } = column.figure;
+        // The page has the rest.
+        let meaning = meaning.split(';').next().unwrap_or(meaning);
         DotPanel { title: format!("{name}{of}: {meaning} ({})", unit(column.figure)), log, ends, rows, line }
     }
 

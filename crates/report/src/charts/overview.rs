@@ -45,6 +45,8 @@ struct Shared {
     extent: Option<(f64, f64)>,
     /// Lines across the delays of each run: the round trip before the load, then the marks.
     lines: Vec<Vec<Across>>,
+    /// Whether each column has the words "before the load".
+    named: Vec<bool>,
 }
 
 /// A line across the delays of a run.
@@ -77,8 +79,31 @@ impl Shared {
             tops: directions.iter().map(top).collect(),
             extent: extent(delays.iter().flatten()).map(|(low, high)| (low, high.max(most))),
             directions,
+            named: vec![true; lines.len()],
             delays,
             lines,
+        }
+    }
+
+    /// The panel of the delays, and the axis of time.
+    fn latency(&self, ctx: &Context<'_>, (left, top): (f64, f64), width: f64) -> Frame {
+        let (from, to) = ctx.fine.domain_s();
+        let x = Scale::linear(from, to, left, left + width);
+        Frame { left, top, width, height: LATENCY, x, y: delay_scale(self.extent, top + LATENCY, top) }
+    }
+
+    /// Names the line before the load only in columns where the words cover no data; if there are none, in the
+    /// first column.
+    fn name_where_free(&mut self, ctx: &Context<'_>, width: f64) {
+        let frame = self.latency(ctx, (0.0, 0.0), width);
+        let is_free = |(lines, delays): (&Vec<Across>, &Vec<Option<Spread>>)| {
+            lines.iter().filter(|line| !line.is_mark).all(|line| is_free(&frame, line, ctx, delays))
+        };
+        self.named = self.lines.iter().zip(&self.delays).map(is_free).collect();
+        if !self.named.contains(&true)
+            && let Some(first) = self.named.first_mut()
+        {
+            *first = true;
         }
     }
 
@@ -161,13 +186,12 @@ fn column(
         y_top += GOODPUT + BETWEEN;
     }
     if shared.extent.is_some() {
-        let y = delay_scale(shared.extent, y_top + LATENCY, y_top);
-        let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
-        let scale = if y.is_log() { ", log" } else { "" };
+        let frame = shared.latency(ctx, (left, y_top), width);
+        let scale = if frame.y.is_log() { ", log" } else { "" };
         let what = if ctx.rise { "round-trip rise over idle" } else { "round-trip time" };
         let title = format!("{what} (ms{scale})");
         frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
-        draw_across(scene, &frame, &shared.lines[queue]);
+        draw_across(scene, &frame, &shared.lines[queue], shared.named[queue]);
         let delays = &shared.delays[queue];
         draw_spread(scene, &frame, &ctx.fine, queue, delays);
         series.push(HoverSeries {
@@ -188,19 +212,35 @@ fn column(
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
 }
 
-/// Lines across the delays. A line without a mark has its words at its right end: below it, where no round
-/// trip is, or above it if it is close to the axis.
-fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across]) {
+/// Lines across the delays. `named`: whether a line without a mark has its words.
+fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across], named: bool) {
     for line in lines {
         let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
         scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));
-        if !line.is_mark {
+        if !line.is_mark && named {
             let words = fit_text(Type::Note, &line.words, frame.width);
-            let below = y + f64::from(Type::Note.size()) + 3.0;
-            let y = if below + 3.0 < frame.bottom() { below } else { y - 5.0 };
-            scene.text(Type::Note, (frame.right(), y), Anchor::End, words);
+            scene.text(Type::Note, (frame.right(), base_of_words(frame, line)), Anchor::End, words);
         }
     }
+}
+
+/// Where the words of a line are: below it, where no round trip is, or above it if it is close to the axis.
+fn base_of_words(frame: &Frame, line: &Across) -> f64 {
+    let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
+    let below = y + f64::from(Type::Note.size()) + 3.0;
+    if below + 3.0 < frame.bottom() { below } else { y - 5.0 }
+}
+
+/// Whether the words of a line, at its right end, cover no delay.
+fn is_free(frame: &Frame, line: &Across, ctx: &Context<'_>, delays: &[Option<Spread>]) -> bool {
+    let left = frame.right() - text_width(Type::Note, &line.words);
+    let bottom = base_of_words(frame, line) + 2.0;
+    let top = bottom - f64::from(Type::Note.size()) - 2.0;
+    delays
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| frame.x.at(ctx.fine.middle_s(*index)) >= left)
+        .all(|(_, spread)| spread.is_none_or(|of| frame.y.at(of.p5) < top || frame.y.at(of.p95) > bottom))
 }
 
 /// Values of the fine bins at the middles of the coarse ones.
@@ -312,10 +352,11 @@ pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
 
 /// All queues in one drawing under the headline; without one, that of the record.
 pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) -> Scene {
-    let shared = Shared::of(ctx, marks);
+    let mut shared = Shared::of(ctx, marks);
     let n = ctx.record.runs.len().max(1) as f64;
     let (margin, gap) = (20.0, 20.0);
     let panel = if n > 3.0 { 320.0 } else { 360.0 };
+    shared.name_where_free(ctx, panel);
     let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
     let headline = headline.map_or_else(|| words::headline(ctx.record), str::to_owned);
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
