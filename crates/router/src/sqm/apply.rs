@@ -1,8 +1,10 @@
 //! Makes the changes, finds them again, and restores the previous state.
 
+use std::path::Path;
+
 use goodqueue::Direction;
 use goodqueue_wire::Lock;
-use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use goodqueue_wire::netlink::{Interface, Route, UNFINISHED, interfaces};
 
 use super::layout::Layout;
 use super::plan::{ALIAS, Both, HANDLE, Plan, Queues, Settings, Shaper, plan, without_cake_mq};
@@ -106,6 +108,15 @@ impl Scene {
         let of = |interface: &'a Interface| interface.alias.as_deref()?.strip_prefix(ALIAS);
         self.interfaces.iter().filter(move |interface| of(interface) == Some(whom))
     }
+
+    /// The interfaces that a killed process left: those to try a plan, and those without their name and alias.
+    fn left_over(&self) -> impl Iterator<Item = &Interface> {
+        let is_unfinished = |interface: &&Interface| {
+            let process = interface.name.strip_prefix(UNFINISHED).and_then(|id| id.parse::<u32>().ok());
+            interface.alias.is_none() && process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
+        };
+        self.made_for(REHEARSAL).chain(self.interfaces.iter().filter(is_unfinished))
+    }
 }
 
 /// Every interface that is shaped.
@@ -138,7 +149,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
     let scene = Scene::look(&mut route)?;
     let interface = find(&scene.interfaces, &settings.interface)?;
     let states = States::open()?;
-    delete(scene.made_for(REHEARSAL), &mut route).map_err(Error::or_right)?;
+    delete(scene.left_over(), &mut route).map_err(Error::or_right)?;
     let (mut notes, mut chosen) = (Vec::new(), settings.clone());
     let mut wanted = plan(&chosen, interface)?;
     let mut tried = rehearse(&wanted, settings, interface, &mut route);
@@ -280,7 +291,7 @@ fn before(interface: &Interface, scene: &Scene) -> Result<Option<Before>> {
 
 /// Tries all changes on an interface that exists only for this.
 fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut Route) -> Result<()> {
-    let name = format!("gqtry{}", std::process::id());
+    let name = format!("{UNFINISHED}{}", std::process::id());
     let queues = if plan.is_multi_queue() { interface.tx_queues } else { 1 };
     let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{REHEARSAL}"), queues };
     if let Err(error) = create.make(route) {
@@ -414,7 +425,7 @@ pub fn stop(name: &str) -> Result<String> {
     let interface = scene.numbered(state.index);
     let held = if state.follows { Some(hold(name, state.index, &states)?) } else { None };
     let put = put_back(state, interface, &mut route);
-    put.and_then(|()| delete(scene.made_for(REHEARSAL), &mut route)).map_err(Error::or_right)?;
+    put.and_then(|()| delete(scene.left_over(), &mut route)).map_err(Error::or_right)?;
     states.remove(SQM, state.index)?;
     drop(held);
     Ok(match (&state.before, interface) {
@@ -503,10 +514,16 @@ mod tests {
             interface("renamed", Some("goodqueue sqm eth0")),
             interface("ifb4eth01", Some("goodqueue sqm eth01")),
             interface("gqtry7", Some("goodqueue sqm a rehearsal")),
+            // No process has a higher number than 2^22 (PID_MAX_LIMIT).
+            interface("gqtry4194305", None),
+            interface(&format!("gqtry{}", std::process::id()), None),
+            interface("gqtry", None),
         ];
         let scene = Scene { interfaces, qdiscs: Vec::new() };
         let names = |whom| scene.made_for(whom).map(|made| made.name.as_str()).collect::<Vec<_>>();
         assert_eq!(names("eth0"), ["renamed"]);
         assert_eq!(names(REHEARSAL), ["gqtry7"]);
+        let left: Vec<&str> = scene.left_over().map(|made| made.name.as_str()).collect();
+        assert_eq!(left, ["gqtry7", "gqtry4194305"], "those of a process that runs stay");
     }
 }

@@ -21,6 +21,9 @@ use netlink_packet_route::route::{
 use super::{DELETE_LINK, GET_LINK, NEW_ADDRESS, NEW_LINK, NEW_NEIGHBOUR, NEW_ROUTE, Route, SET_LINK};
 use crate::Result;
 
+/// The beginning of the name of an interface that has no alias yet ([`Route::add_ifb`]).
+pub const UNFINISHED: &str = "gqtry";
+
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
 
@@ -85,10 +88,21 @@ impl Route {
     /// Creates an IFB (intermediate functional block), on which packets that arrive at another interface can
     /// be shaped. `alias` names its owner; it has `queues` transmit queues. It is down.
     ///
+    /// It gets its name and its alias in one request, so an IFB of this name always has its alias. A process that
+    /// is killed before this request leaves one that is called [`UNFINISHED`], followed by the process ID.
+    ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
     pub fn add_ifb(&mut self, name: &str, alias: &str, queues: u32) -> Result<()> {
-        self.add_link(InfoKind::Ifb, name, alias, vec![LinkAttribute::NumTxQueues(queues)])
+        let first = format!("{UNFINISHED}{}", std::process::id());
+        self.create_link(InfoKind::Ifb, &first, vec![LinkAttribute::NumTxQueues(queues)])?;
+        let made = interfaces(self)?.into_iter().find(|interface| interface.name == first);
+        let index = made.map_or(0, |made| made.index);
+        let named = self.name_link(index, name, alias);
+        if named.is_err() {
+            self.delete_link(index, &first)?;
+        }
+        named
     }
 
     /// Creates an interface that discards what it should send (`dummy`). `mtu` in bytes. It is down.
@@ -96,18 +110,23 @@ impl Route {
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `dummy`.
     pub fn add_dummy(&mut self, name: &str, alias: &str, mtu: u32) -> Result<()> {
-        self.add_link(InfoKind::Dummy, name, alias, vec![LinkAttribute::Mtu(mtu)])
+        self.create_link(InfoKind::Dummy, name, vec![LinkAttribute::Mtu(mtu)])?;
+        self.name_link(0, name, alias)
     }
 
-    fn add_link(&mut self, kind: InfoKind, name: &str, alias: &str, more: Vec<LinkAttribute>) -> Result<()> {
+    fn create_link(&mut self, kind: InfoKind, name: &str, more: Vec<LinkAttribute>) -> Result<()> {
         let mut attributes =
             vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind)])];
         attributes.extend(more);
-        self.request(NEW_LINK, &link(0, attributes), NLM_F_CREATE | NLM_F_EXCL, name)?;
-        // Some kernels ignore an alias in the request that creates.
+        self.request(NEW_LINK, &link(0, attributes), NLM_F_CREATE | NLM_F_EXCL, name)
+    }
+
+    /// Gives an interface an alias, and this name; with index 0, it has the name already. Some kernels ignore an
+    /// alias in the request that creates.
+    fn name_link(&mut self, index: u32, name: &str, alias: &str) -> Result<()> {
         let attributes =
             vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
-        self.request(SET_LINK, &link(0, attributes), 0, name)
+        self.request(SET_LINK, &link(index, attributes), 0, name)
     }
 
     /// Brings interface `index` up.
