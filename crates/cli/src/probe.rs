@@ -365,7 +365,8 @@ fn verdict(
             let silent = (probe - reply) / 1_000_000_000;
             let why = if summary.unreachable > 0 { ": nobody listens there any more" } else { "" };
             Err(Error::Machine(format!(
-                "{host} ({server}) stopped answering {silent} s before the end{why}; what was measured is kept"
+                "{host} ({server}) stopped answering {silent} s before the end{why}; what was measured is kept. See whether \
+                 the server still runs and the path is up"
             )))
         }
         _ => Ok(()),

@@ -160,7 +160,8 @@ impl Shown<'_> {
             out.push(format!("{} sessions, one after the other", summary.renewed + 1));
         }
         if summary.send_errors > 0 {
-            out.push(format!("{} probes were refused by this machine's network", summary.send_errors));
+            out.push(format!("{} probes were refused by this machine's network: was an interface down? `ip link` shows them",
+                summary.send_errors));
         }
         if summary.unstamped > 0 {
             out.push(format!("{} replies have no kernel receive time", summary.unstamped));

@@ -213,8 +213,8 @@ pub struct ServerArgs {
     /// Maximum number of flows in one load, both directions together; 0 refuses all loads
     #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Limits")]
     pub flows: u32,
-    /// Highest rate of one load over TCP or QUIC, both directions together, on average since its start. A load
-    /// that goes beyond it is ended
+    /// Highest rate of one load over TCP or QUIC, pages and videos included, both directions together, on
+    /// average since its start. A load that goes beyond it is ended
     #[arg(long, default_value = "100gbit", value_name = "RATE", help_heading = "Limits")]
     pub load_rate: String,
     /// Highest UDP rate of one load in each direction; 0 refuses UDP load

@@ -58,6 +58,8 @@ impl Correction {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::TAU;
+
     use goodqueue::Rng;
     use goodqueue_report::MISSING;
 
@@ -114,8 +116,10 @@ mod tests {
         let hours = |ppm: f64| move |t: i64| 3.0 * 3600e9 + ppm / 1e6 * t as f64;
         let slewed = |t: i64| 500e-6 * (t - 8 * S).clamp(0, 5 * S) as f64;
         let set = |t: i64| if t >= 9 * S { -90e9 } else { 0.0 };
+        // Between 200 ppm fast and 200 ppm slow, and back in five minutes.
+        let wave = |t: i64| 200e-6 * 300e9 / TAU * (t as f64 / 300e9 * TAU).sin();
         let (fast, slow, crystal) = (hours(200.0), hours(-200.0), hours(-13.7));
-        let clocks: [&dyn Fn(i64) -> f64; 5] = [&fast, &slow, &crystal, &slewed, &set];
+        let clocks: [&dyn Fn(i64) -> f64; 6] = [&fast, &slow, &crystal, &slewed, &set, &wave];
         let (mut covered, mut all) = (0, 0);
         for (test, queue) in [
             ("ping", "pfifo:100"),
@@ -136,8 +140,12 @@ mod tests {
         }
         assert!(covered * 20 >= all * 19, "{covered} of {all}");
         // Ten minutes of load.
-        let (error, stated) = errors("tcp_1up", "pfifo:100", 600, 9, &crystal);
-        assert!(error < MS / 2 && error <= stated, "{error}, stated {stated}");
+        for (test, queue, ahead) in
+            [("tcp_1up", "pfifo:100", &crystal as &dyn Fn(i64) -> f64), ("rrul_be", "fq_codel", &wave)]
+        {
+            let (error, stated) = errors(test, queue, 600, 9, ahead);
+            assert!(error < MS / 2 && error <= stated, "{test}: {error}, stated {stated}");
+        }
     }
 
     #[test]

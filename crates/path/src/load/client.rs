@@ -44,7 +44,7 @@ pub enum Failure {
     #[error("the server has no {0}: it is an older goodqueue, or was started without")]
     Older(&'static str),
     /// The server did not answer in time.
-    #[error("the server no longer answers")]
+    #[error("the server no longer answers; see whether it still runs and the path is up, and measure again")]
     Silent,
     /// The connection broke.
     #[error("the connection to the server broke: {0}")]

@@ -78,7 +78,8 @@ pub struct Bounds {
     pub length: Span,
     /// Highest rate of the UDP flows of a load in each direction.
     pub udp: Rate,
-    /// Highest rate of the TCP or QUIC flows of a load, both directions together, on average since its start.
+    /// Highest rate of the flows, pages and videos of a load, both directions together, on average since its
+    /// start.
     pub rate: Rate,
 }
 

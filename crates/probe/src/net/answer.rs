@@ -78,7 +78,7 @@ impl WebEnd {
     /// # Errors
     /// The kernel's; `UnexpectedEof` if the client has closed, `InvalidData` for bytes that are not a
     /// request.
-    pub(super) fn pump(&mut self) -> io::Result<Option<Interest>> {
+    pub(super) fn pump(&mut self) -> io::Result<(u64, Option<Interest>)> {
         let mut turn = 0;
         while turn < TURN {
             match self.step() {
@@ -92,7 +92,7 @@ impl WebEnd {
         let wanted = if self.unwritten > 0 { Interest::Write } else { Interest::Read };
         let changed = self.interest != wanted;
         self.interest = wanted;
-        Ok(changed.then_some(wanted))
+        Ok((turn, changed.then_some(wanted)))
     }
 
     fn step(&mut self) -> io::Result<u64> {

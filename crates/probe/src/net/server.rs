@@ -321,7 +321,7 @@ struct Loop<'a> {
     grid: Option<Grid>,
     connections: BTreeMap<u64, Connection>,
     next: u64,
-    /// Bytes of all flows, in both directions.
+    /// Bytes of all flows, pages and videos, in both directions.
     transferred: u64,
     summary: ServerSummary,
 }
@@ -546,10 +546,10 @@ impl<'a> Loop<'a> {
     /// reports it: the client knows whether it got everything.
     fn answer(&mut self, token: u64) {
         let Some(Connection::Web(end)) = self.connections.get_mut(&token) else { return };
-        let watched = match end.pump() {
-            Ok(Some(interest)) => self.epoll.change(end.stream().as_fd(), interest, token),
-            other => other.map(drop),
-        };
+        let watched = end.pump().and_then(|(bytes, wanted)| {
+            self.transferred += bytes;
+            wanted.map_or(Ok(()), |interest| self.epoll.change(end.stream().as_fd(), interest, token))
+        });
         if watched.is_err() {
             self.close(token, None);
         }

@@ -306,3 +306,26 @@ done
 shown >/tmp/after
 ok "with both: everything is back" same /tmp/before /tmp/after
 ok "with both: GRO is back" sh -c "ethtool -k br1 | grep -q 'generic-receive-offload: on'"
+
+# A module that is missing is named before anything is touched.
+module=$(find /lib/modules -name 'dummy.ko*')
+rmmod dummy; mv "$module" /tmp/
+ok "shape: without the module dummy: exit code 3, and its name" \
+  ends 3 'dummy' goodqueue shape wan0 --up 5mbit --down 5mbit --length 1s
+shown >/tmp/after
+ok "shape: without the module dummy: nothing was touched" same /tmp/before /tmp/after
+mv /tmp/dummy.ko* "$module"; modprobe dummy numdummies=0
+
+# A program behind an emulated link.
+echo 'ping -c 5 -i 0.2 $GOODQUEUE_SERVER; exit 7' >/tmp/behind
+goodqueue link --rate 5mbit --rtt 40ms --queue fq_codel --quiet --json /tmp/link -- sh /tmp/behind >/tmp/pinged 2>&1
+ok "link: the exit code is that of the program" test $? -eq 7
+ok "link: the round trip is 40 ms" grep -q 'min.* = 40\.' /tmp/pinged
+ok "link: the record is valid" grep -q '"valid": *true' /tmp/link
+goodqueue link --rate 5mbit --quiet -- sleep 1000 &
+link=$!
+sleep 1.5
+kill -9 $link; wait $link 2>/dev/null; sleep 1
+ok "link: killed, it leaves no program behind" sh -c '! pgrep -f "sleep 1000"'
+shown >/tmp/after
+ok "link: killed, it leaves no interface behind" same /tmp/before /tmp/after
