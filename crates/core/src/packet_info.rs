@@ -67,7 +67,8 @@ impl<P, T: Observer<P> + PacketInfo<P>> Owner<P> for T {}
 
 impl<P> PacketInfo<P> for Ignore {}
 
-/// What the sending host knows about a packet, for `fq` and `wheel`. The default is that of a forwarded packet.
+/// What the sending host knows about a packet, for `fq` and `wheel`. The default is that of a forwarded
+/// packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The socket that sent it; `None` for a packet of another host, or of a listening socket.

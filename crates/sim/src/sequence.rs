@@ -77,8 +77,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of each 400 steps, the first 200 mostly append, so that there are more items than the slack, and the
-        /// others mostly take. 9 is the rare clear, 8 the rare push at the front.
+        /// Of each 400 steps, the first 200 mostly append, so that there are more items than the slack, and
+        /// the others mostly take. 9 is the rare clear, 8 the rare push at the front.
         #[test]
         fn agrees_with_a_ring(steps in proptest::collection::vec((0_u8..40, any::<u32>()), 0..900)) {
             let (mut sequence, mut ring) = (Sequence::default(), VecDeque::new());

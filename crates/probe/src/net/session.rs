@@ -114,8 +114,8 @@ pub struct FlowLimits {
     pub web: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
-    /// Highest rate of all flows, pages and videos together, in both directions, on average since the start of
-    /// the load. Flows over QUIC and over TCP each have it.
+    /// Highest rate of all flows, pages and videos together, in both directions, on average since the start
+    /// of the load. Flows over QUIC and over TCP each have it.
     pub rate: Option<Rate>,
 }
 

@@ -92,8 +92,8 @@ impl Shared {
         Frame { left, top, width, height: LATENCY, x, y: delay_scale(self.extent, top + LATENCY, top) }
     }
 
-    /// Names the line before the load only in columns where the words cover no data; if there are none, in the
-    /// first column.
+    /// Names the line before the load only in columns where the words cover no data; if there are none, in
+    /// the first column.
     fn name_where_free(&mut self, ctx: &Context<'_>, width: f64) {
         let frame = self.latency(ctx, (0.0, 0.0), width);
         let is_free = |(lines, delays): (&Vec<Across>, &Vec<Option<Spread>>)| {

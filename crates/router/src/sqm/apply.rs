@@ -109,7 +109,8 @@ impl Scene {
         self.interfaces.iter().filter(move |interface| of(interface) == Some(whom))
     }
 
-    /// The interfaces that a killed process left: those to try a plan, and those without their name and alias.
+    /// The interfaces that a killed process left: those to try a plan, and those without their name and
+    /// alias.
     fn left_over(&self) -> impl Iterator<Item = &Interface> {
         let is_unfinished = |interface: &&Interface| {
             let process = interface.name.strip_prefix(UNFINISHED).and_then(|id| id.parse::<u32>().ok());

@@ -88,8 +88,9 @@ impl Route {
     /// Creates an IFB (intermediate functional block), on which packets that arrive at another interface can
     /// be shaped. `alias` names its owner; it has `queues` transmit queues. It is down.
     ///
-    /// It gets its name and its alias in one request, so an IFB of this name always has its alias. A process that
-    /// is killed before this request leaves one that is called [`UNFINISHED`], followed by the process ID.
+    /// It gets its name and its alias in one request, so an IFB of this name always has its alias. A process
+    /// that is killed before this request leaves one that is called [`UNFINISHED`], followed by the process
+    /// ID.
     ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
@@ -121,8 +122,8 @@ impl Route {
         self.request(NEW_LINK, &link(0, attributes), NLM_F_CREATE | NLM_F_EXCL, name)
     }
 
-    /// Gives an interface an alias, and this name; with index 0, it has the name already. Some kernels ignore an
-    /// alias in the request that creates.
+    /// Gives an interface an alias, and this name; with index 0, it has the name already. Some kernels ignore
+    /// an alias in the request that creates.
     fn name_link(&mut self, index: u32, name: &str, alias: &str) -> Result<()> {
         let attributes =
             vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
