@@ -7,7 +7,7 @@
 //! The tools are Goodqueue, irtt, fping and iperf3. The line is the live engine. Its queues write down when
 //! each packet came and left, and what follows from that is the truth for each tool in its own run. On some
 //! paths the queue is one of the kernel, between two captures. With numbers only these paths are measured;
-//! the rows of the others are kept. With 0 nothing is measured, and the page is written from the kept rows.
+//! the rows of the others are kept.
 
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
@@ -94,10 +94,8 @@ fn main() {
             rows.extend(measured(|| theirs(line, way)).into_iter().map(|row| row.on(number, way)));
         }
         rows.sort_by_key(|row| row.line);
-        // What is measured is kept, if the rest is interrupted.
         page::write(page, &LINES, &rows).expect("the page");
     }
-    page::write(page, &LINES, &rows).expect("the page");
 }
 
 /// Measures until the engine kept time; what it did not keep at any try is left out, and said on the page.
