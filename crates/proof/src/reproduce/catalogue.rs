@@ -12,7 +12,7 @@ use goodqueue_experiment::Experiment;
 use goodqueue_experiment::did_you_mean;
 
 /// The name of each scenario with claims, in the order in which they are run.
-pub(super) const CATALOGUE: &[&str] = &[
+pub(crate) const CATALOGUE: &[&str] = &[
     "square-wave",
     "bql",
     "cable-up",
@@ -123,7 +123,7 @@ fn entry(name: &str) -> Result<Entry, Error> {
 }
 
 /// The text of a file in `scenarios`, named without its suffix. `build.rs` has compressed all of them.
-pub(super) fn text(name: &str) -> &'static str {
+pub(crate) fn text(name: &str) -> &'static str {
     static SCENARIOS: LazyLock<String> = LazyLock::new(|| {
         let mut all = String::new();
         let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scenarios"));

@@ -233,6 +233,7 @@ fn row(id: &str, what: String, figure: &'static str, published: f64, measured: M
             None => ours,
         },
         measured: vec![measured],
+        unit: Unit::Share,
         seeds: 1,
         class: class.name(),
         verdict,

@@ -70,6 +70,9 @@ pub struct Row {
     pub ours: String,
     /// Ours: one, or one for each variant of an order. In ns, bit/s, bytes, or without a unit.
     pub measured: Vec<Measured>,
+    /// The unit of these.
+    #[serde(skip)]
+    pub unit: Unit,
     /// Seeds behind it.
     pub seeds: usize,
     /// The class's name.
@@ -106,7 +109,19 @@ impl Row {
             verdict => format!("{}, stated: {}", verdict.words().to_uppercase(), self.stated.words()),
         }
     }
+
+    /// Our medians in words, without their intervals.
+    #[must_use]
+    pub fn medians(&self) -> String {
+        match self.measured.as_slice() {
+            [] => NO_VALUE.into(),
+            all => all.iter().map(|one| median(self.unit, one)).collect::<Vec<_>>().join(", "),
+        }
+    }
 }
+
+/// Ours, if a run has no such figure.
+const NO_VALUE: &str = "no value";
 
 /// A reproduction with all its verdicts.
 #[derive(Clone, Debug, Serialize)]
@@ -252,7 +267,7 @@ fn row(claim: &Claim, sample: &Sample, labels: &[&str], usual: usize) -> Row {
     let relation =
         if matches!(claim.held, Held::Order(_)) && verdict == Verdict::Holds { " < " } else { ", " };
     let mut ours = match measured.as_slice() {
-        [] => "no value".into(),
+        [] => NO_VALUE.into(),
         all => all.iter().map(|one| words(unit, one)).collect::<Vec<_>>().join(relation),
     };
     if sample.seeds() > usual {
@@ -273,6 +288,7 @@ fn row(claim: &Claim, sample: &Sample, labels: &[&str], usual: usize) -> Row {
         value: value(claim, unit, labels),
         ours,
         measured,
+        unit,
         seeds: sample.seeds(),
         class: claim.class.name(),
         verdict,
@@ -304,10 +320,19 @@ fn unit_of(claim: &Claim) -> Unit {
     }
 }
 
+/// The sign of a value that had not ended.
+fn above(is_above: bool) -> &'static str {
+    if is_above { "> " } else { "" }
+}
+
+/// `119 ms`.
+fn median(unit: Unit, measured: &Measured) -> String {
+    format!("{}{}", above(measured.is_above), unit.words(measured.median, false))
+}
+
 /// `119 ms [118, 120]`.
 fn words(unit: Unit, measured: &Measured) -> String {
-    let above = |is_above| if is_above { "> " } else { "" };
-    let median = format!("{}{}", above(measured.is_above), unit.words(measured.median, false));
+    let median = median(unit, measured);
     match measured.interval {
         Some((low, high)) => {
             let open = above(measured.is_open);

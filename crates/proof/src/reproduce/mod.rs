@@ -22,9 +22,11 @@ mod run;
 mod table;
 mod totals;
 
+pub(crate) use catalogue::{CATALOGUE, text as scenario};
 pub use catalogue::{Entry, take};
 pub use judge::{Outcome, Row, Verdict};
 pub use measured::Measured;
+pub(crate) use page::cell;
 pub use page::{MARK, index, page};
 pub use rows::rows;
 pub use run::{Reproduced, Shown, run};

@@ -138,7 +138,7 @@ fn line(row: &Row) -> String {
 }
 
 /// Text for a cell.
-pub(super) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]")
 }
 
