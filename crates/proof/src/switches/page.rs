@@ -217,6 +217,18 @@ mod tests {
         assert_eq!(page_of_one.matches("Not run.").count(), Switch::ALL.len() - 1);
     }
 
+    /// The text of the page is that of the program; `GOODQUEUE_BLESS=1` writes it. The example makes the tables.
+    #[test]
+    fn the_page_has_this_text() {
+        let path = format!("{}/../../docs/switches.md", env!("CARGO_MANIFEST_DIR"));
+        let old = std::fs::read_to_string(&path).expect("the page");
+        let new = page(&[], &old);
+        if std::env::var_os("GOODQUEUE_BLESS").is_some() {
+            return std::fs::write(path, new).expect("writes");
+        }
+        assert!(old == new, "switches.md is not current: run this test with GOODQUEUE_BLESS=1");
+    }
+
     #[test]
     fn of_many_changes_six_are_spelled_out() {
         let rows = |verdict| (0..9).map(|_| row("A", verdict, 1e6)).collect();
