@@ -9,7 +9,7 @@ mod steer;
 
 use std::fmt;
 
-use goodqueue_wire::netlink::{Interface, Kind, Route, interfaces};
+use goodqueue_wire::netlink::{self, Kind, Route};
 use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla, NlasIterator};
 use netlink_packet_route::tc::{
     TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
@@ -478,12 +478,7 @@ fn mirred(dev: i32, how: TcMirrorActionType) -> TcAction {
 
 /// The number of an interface.
 fn index(route: &mut Route, name: &str) -> goodqueue_wire::Result<i32> {
-    let found = interfaces(route)?.into_iter().find(|interface| interface.name == name);
-    let gone = || {
-        let source = std::io::Error::from_raw_os_error(19);
-        goodqueue_wire::Error::System { operation: "RTM_GETLINK", object: name.into(), source }
-    };
-    found.map(|interface: Interface| interface.index.cast_signed()).ok_or_else(gone)
+    netlink::index(route, name).map(u32::cast_signed)
 }
 
 /// A queueing discipline of an interface, as the kernel shows it.

@@ -19,7 +19,7 @@ use netlink_packet_route::route::{
 };
 
 use super::{DELETE_LINK, GET_LINK, NEW_ADDRESS, NEW_LINK, NEW_NEIGHBOUR, NEW_ROUTE, Route, SET_LINK};
-use crate::Result;
+use crate::{Error, Result};
 
 /// The beginning of the name of an interface that has no alias yet ([`Route::add_ifb`]).
 pub const UNFINISHED: &str = "gqtry";
@@ -97,8 +97,7 @@ impl Route {
     pub fn add_ifb(&mut self, name: &str, alias: &str, queues: u32) -> Result<()> {
         let first = format!("{UNFINISHED}{}", std::process::id());
         self.create_link(InfoKind::Ifb, &first, vec![LinkAttribute::NumTxQueues(queues)])?;
-        let made = interfaces(self)?.into_iter().find(|interface| interface.name == first);
-        let index = made.map_or(0, |made| made.index);
+        let index = index(self, &first)?;
         let named = self.name_link(index, name, alias);
         if named.is_err() {
             self.delete_link(index, &first)?;
@@ -285,6 +284,19 @@ impl Parseable<[u8]> for Interface {
 /// Those of [`Route::dump`].
 pub fn interfaces(route: &mut Route) -> Result<Vec<Interface>> {
     route.dump(GET_LINK, &LinkMessage::default())
+}
+
+/// The number of the interface `name` in this namespace.
+///
+/// # Errors
+/// Those of [`interfaces`]; `System` with `ENODEV` if there is none of this name.
+pub fn index(route: &mut Route, name: &str) -> Result<u32> {
+    let found = interfaces(route)?.into_iter().find(|interface| interface.name == name);
+    let gone = || {
+        let source = std::io::Error::from_raw_os_error(libc::ENODEV);
+        Error::System { operation: "RTM_GETLINK", object: name.into(), source }
+    };
+    found.map(|interface| interface.index).ok_or_else(gone)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::{Error, Result};
 pub use conntrack::Tracking;
 pub use generic::Generic;
 pub(crate) use link::{End, Mac, Via};
-pub use link::{Interface, UNFINISHED, interfaces};
+pub use link::{Interface, UNFINISHED, index, interfaces};
 
 /// The answer has attributes that explain it (`linux/netlink.h`).
 const NLM_F_ACK_TLVS: u16 = 0x200;
