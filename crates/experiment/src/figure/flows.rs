@@ -113,6 +113,11 @@ pub(super) fn jain_together(record: &Record, run: &Run) -> Option<f64> {
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
 
+/// How many flows delivered anything.
+pub(super) fn served(run: &Run) -> usize {
+    run.flows.iter().filter(|flow| flow.rx_bytes.iter().any(|&bytes| bytes > 0)).count()
+}
+
 /// Goodput of all flows of a direction in the window; without a window, in `loaded`, the interval under load.
 pub(super) fn goodput(
     record: &Record,

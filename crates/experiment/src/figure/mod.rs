@@ -266,6 +266,9 @@ pub const FIGURES: &[Figure] = &[
         "Jain's index over the bytes that flows sent while all of them ran",
         |of| flows::jain_together(of.record, of.run),
     ),
+    figure("flows_served", Unit::Number, "number of flows of which any payload arrived", |of| {
+        Some(flows::served(of.run) as f64)
+    }),
     figure(
         "rate_error",
         Unit::Share,
