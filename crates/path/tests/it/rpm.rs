@@ -292,7 +292,8 @@ fn loopback_a_network_has_so_many_connections_a_second_and_transfers() {
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
         assert!(matches!(ended.failure, Some(Failure::Status(503))), "{:?}", ended.failure);
     });
-    // Four ask, and one that is refused ends the run. Then the others end, too, and a late one may have a place.
+    // Four ask, and one that is refused ends the run. Then the others end, too, and a late one may have a
+    // place.
     assert!((2..4).contains(&stats.started) && stats.refused >= 1, "{stats:?}");
 }
 
