@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::args::AirtimeArgs;
 use crate::output;
 use crate::path_values::positive;
+use crate::prometheus::stations;
 use crate::screen::{self, Step};
 use crate::sqm::told;
 
@@ -35,6 +36,9 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let policy = args.policy.as_deref().map(read).transpose()?;
     let mut wireless = Wireless::open().map_err(told)?;
     let first = Snapshot::now(&mut wireless, &args.interfaces).map_err(told)?;
+    if args.prometheus {
+        return output::print(&stations(&first.since(&first).stations));
+    }
     if args.restore {
         let lines = restore(&mut wireless, &first).map_err(told)?;
         return output::print(&format!("{}\n", lines.join("\n")));
@@ -287,13 +291,14 @@ fn json_of(view: &View) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use goodqueue_experiment::Experiment;
     use goodqueue_router::airtime::{Deficits, Event, Features, Mac, Radio, Station, Txq};
 
     use super::*;
 
-    fn view() -> View {
+    /// Two stations. The driver reports little of the second.
+    pub(crate) fn view() -> View {
         let station = |number, weight| Station {
             mac: Mac([2, 0, 0, 0, number, 0]),
             signal_dbm: Some(-52),

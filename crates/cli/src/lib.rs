@@ -31,6 +31,8 @@ mod probe_marks;
 mod probe_table;
 mod probe_view;
 mod progress;
+#[cfg(target_os = "linux")]
+mod prometheus;
 #[cfg(feature = "proof")]
 pub mod replay;
 #[cfg(feature = "proof")]

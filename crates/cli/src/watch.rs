@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime};
 
 use goodqueue_experiment::Error;
+use goodqueue_router::airtime::{Row, Wireless};
 use goodqueue_router::watch::{Flow, Queue, Snapshot, Watched, interval};
 use goodqueue_wire::Interrupt;
 use goodqueue_wire::netlink::Route;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args::{By, WatchArgs};
 use crate::output;
 use crate::path_values::positive;
+use crate::prometheus::{MOST_SERIES, escaped, stations};
 use crate::screen::{self, Step};
 use crate::sqm::told;
 use ours::Ours;
@@ -28,8 +30,6 @@ const TINS: [&[&str]; 3] =
 
 /// Most flows of a queue in the table.
 const SHOWN: usize = 10;
-/// Most flows of a queue among the metrics for Prometheus, each of which becomes series of its own.
-const MOST_SERIES: usize = 100;
 
 /// All queues at one moment.
 struct All {
@@ -38,8 +38,9 @@ struct All {
 }
 
 impl All {
-    fn now(route: &mut Route, args: &WatchArgs) -> Result<All, Error> {
-        let kernel = Snapshot::now(route, &args.interfaces, args.by == Some(By::Flow)).map_err(told)?;
+    fn now(route: &mut Route, wireless: Option<&mut Wireless>, args: &WatchArgs) -> Result<All, Error> {
+        let flows = args.by == Some(By::Flow);
+        let kernel = Snapshot::now(route, wireless, &args.interfaces, flows).map_err(told)?;
         Ok(All { kernel, ours: Ours::now(&args.interfaces) })
     }
 
@@ -58,7 +59,9 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
     let span = positive("interval", &args.interval)?;
     let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
     let mut route = Route::open().map_err(Error::machine)?;
-    let first = All::now(&mut route, args)?;
+    // Most machines have no Wi-Fi. They are asked once.
+    let mut wireless = Wireless::open().ok();
+    let first = All::now(&mut route, wireless.as_mut(), args)?;
     if args.prometheus {
         return output::print(&prometheus(&first.since(&first, args)));
     }
@@ -66,7 +69,7 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
     if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
         let mut left = args.count.unwrap_or(u64::MAX);
         return screen::show(HEADER, span, &mut || {
-            let now = All::now(&mut route, args)?;
+            let now = All::now(&mut route, wireless.as_mut(), args)?;
             let text = rows(&now.since(&before, args), args.idle);
             before = now;
             left -= 1;
@@ -78,7 +81,7 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
         if interrupt.wait(span).map_err(Error::machine)?.is_some() {
             break;
         }
-        let now = All::now(&mut route, args)?;
+        let now = All::now(&mut route, wireless.as_mut(), args)?;
         let watched = now.since(&before, args);
         if args.json {
             output::print(&format!("{}\n", json_of(&watched)))?;
@@ -90,10 +93,10 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// The rows of the table: a line for each queue and for each tin of `cake`.
+/// The rows of the table: a line for each queue, for each tin of `cake` and for each station.
 fn rows(watched: &[Watched], idle: bool) -> String {
     let mut out = String::new();
-    for Watched { interface, is_up, queues, bql } in watched {
+    for Watched { interface, is_up, queues, bql, stations } in watched {
         let mut name = if *is_up { interface.clone() } else { format!("{interface} (down)") };
         let mut hidden = 0;
         for queue in queues {
@@ -116,8 +119,35 @@ fn rows(watched: &[Watched], idle: bool) -> String {
             let (limit, inflight) = (limit as f64 / 1e3, inflight as f64 / 1e3);
             let _ = writeln!(out, "{:<17}  device: {inflight:.1} kB in flight of {limit:.1} kB (BQL)", "");
         }
+        for station in stations {
+            out += &station_row(&std::mem::take(&mut name), station);
+        }
     }
     out
+}
+
+/// A station: what is sent to it, the packets that wait for it, its airtime, and the bit rate of the last
+/// frame to it, as far as the driver reports them.
+fn station_row(name: &str, row: &Row) -> String {
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.1}", 100.0 * share));
+    let has_airtime = row.air_down.is_some() || row.air_up.is_some();
+    let airtime = has_airtime
+        .then(|| format!("air {} % to it, {} % from it", percent(row.air_down), percent(row.air_up)));
+    let rate = row.station.tx_rate_bps.map(|rate| format!("bit rate {:.1} Mbit/s", rate as f64 / 1e6));
+    let line = format!(
+        "{name:<17}  {:<20}{:>9.2}{:>11}{:>13}  {}",
+        row.station.mac.to_string(),
+        row.down_bps / 1e6,
+        "",
+        row.backlog_packets.map_or_else(String::new, packets),
+        [airtime, rate].into_iter().flatten().collect::<Vec<_>>().join("; "),
+    );
+    format!("{}\n", line.trim_end())
+}
+
+fn packets(count: u64) -> String {
+    if count == 1 { "1 packet".into() } else { format!("{count} packets") }
 }
 
 fn row(name: &str, queue: &Queue) -> String {
@@ -172,8 +202,7 @@ fn flows(all: &[Flow]) -> String {
         #[allow(clippy::cast_precision_loss)]
         let backlog = match flow.waiting_bytes {
             Some(bytes) => format!("{:.1}", bytes as f64 / 1e3),
-            None if flow.waiting_packets == 1 => "1 packet".into(),
-            None => format!("{} packets", flow.waiting_packets),
+            None => packets(flow.waiting_packets),
         };
         let _ = writeln!(
             out,
@@ -198,7 +227,7 @@ fn json_of(watched: &[Watched]) -> Value {
         let bql = watched.bql.iter().map(|bql| json!({"limit": bql.limit, "inflight": bql.inflight}));
         json!({
             "interface": watched.interface, "up": watched.is_up, "queues": queues,
-            "bql": bql.collect::<Vec<_>>(),
+            "bql": bql.collect::<Vec<_>>(), "stations": watched.stations,
         })
     });
     json!({"t": time.as_secs_f64(), "interfaces": interfaces.collect::<Vec<_>>()})
@@ -303,6 +332,7 @@ fn prometheus(watched: &[Watched]) -> String {
             }
         }
     }
+    out += &stations(watched.iter().flat_map(|watched| &watched.stations));
     out
 }
 
@@ -349,11 +379,6 @@ fn flow_metrics(watched: &[Watched]) -> String {
     out
 }
 
-/// A value of a label: interfaces may have almost any name.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use goodqueue_router::tc::{Counts, Tin};
@@ -388,7 +413,21 @@ mod tests {
         let fifo = Queue { wait_ms: None, marks: None, flows: None, ..queue("pfifo", "1:11") };
         let idle = Queue { rate_bps: 0.0, drop_rate: 0.0, counts: Counts::default(), ..queue("fq", "1:12") };
         let bql = vec![goodqueue_router::watch::Bql { limit: 30_000, inflight: 12_500 }];
-        Watched { interface: "eth0".into(), is_up: true, queues: vec![cake, fifo, idle], bql }
+        let queues = vec![cake, fifo, idle];
+        Watched { interface: "eth0".into(), is_up: true, queues, bql, stations: Vec::new() }
+    }
+
+    /// The interfaces of an access point with a station each: the second driver tells little.
+    fn air() -> [Watched; 2] {
+        let rows = crate::airtime::tests::view().stations;
+        let quiet = Counts::default();
+        ["wlan0", "guest0"].map(|name| {
+            let Watched { queues, .. } = watched();
+            let root = Queue { kind: "noqueue".into(), place: "root".into(), ..queues[2].clone() };
+            let root = Queue { counts: quiet, flows: None, mark_rate: 0.0, wait_ms: Some(0.0), ..root };
+            let stations = rows.iter().filter(|row| row.interface == name).cloned().collect();
+            Watched { interface: name.into(), queues: vec![root], bql: Vec::new(), stations, ..watched() }
+        })
     }
 
     #[test]
@@ -418,6 +457,40 @@ eth0             cake root                 18.25        3.2          4.5      2.
                    device: 12.5 kB in flight of 30.0 kB (BQL)
 "
         );
+    }
+
+    #[test]
+    fn stations_are_below_the_queues_of_their_interface() {
+        let without = Watched { queues: Vec::new(), ..air()[1].clone() };
+        assert_eq!(
+            rows(&[air().as_slice(), &[without]].concat(), false),
+            "\
+wlan0            noqueue root               0.00        0.0          0.0      0.0      0.0             
+                   02:00:00:00:01:00       41.50              64 packets  air 48.2 % to it, 3.0 % from it; bit rate 144.4 Mbit/s
+guest0           noqueue root               0.00        0.0          0.0      0.0      0.0             
+                   02:00:00:00:02:00       41.50
+guest0             02:00:00:00:02:00       41.50
+"
+        );
+    }
+
+    #[test]
+    fn json_has_stations_as_airtime_has_them() {
+        let json = json_of(&[air().as_slice(), &[watched()]].concat());
+        let of = |number: usize| &json["interfaces"][number]["stations"];
+        assert_eq!(*of(0), json!([crate::airtime::tests::view().stations[0]]));
+        assert_eq!(of(0)[0]["mac"], "02:00:00:00:01:00");
+        assert_eq!((&of(1)[0]["interface"], &of(1)[0]["air_down"]), (&json!("guest0"), &Value::Null));
+        assert_eq!(*of(2), json!([]), "it is no Wi-Fi interface");
+    }
+
+    #[test]
+    fn prometheus_has_stations_as_airtime_has_them() {
+        let own = stations(&crate::airtime::tests::view().stations);
+        assert!(own.contains("station=\"02:00:00:00:02:00\""), "{own}");
+        let text = prometheus(&air());
+        assert!(text.ends_with(&own), "{text}");
+        assert!(!prometheus(&[watched()]).contains("goodqueue_station_"), "it is no Wi-Fi interface");
     }
 
     #[test]

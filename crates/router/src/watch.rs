@@ -1,11 +1,12 @@
 //! Reads the queues: what each queueing discipline of an interface has sent, dropped and marked since the
-//! last reading, and what waits in it now.
+//! last reading, and what waits in it now. Wi-Fi interfaces have their stations, too.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
+use crate::airtime::{self, Row, Wireless};
 use crate::tc::{Counts, Extra, Installed, Tin, classes, installed};
 use crate::{Error, Result};
 
@@ -17,6 +18,8 @@ pub struct Snapshot {
     bql: Vec<Vec<Bql>>,
     /// The flows in the queues of each interface, if they were asked for.
     flows: Vec<Vec<Installed>>,
+    /// The stations of Wi-Fi interfaces, if the kernel told them.
+    air: Option<airtime::Snapshot>,
 }
 
 /// A transmit queue under byte queue limits (`/sys/class/net/IFACE/queues/tx-N/byte_queue_limits`).
@@ -29,12 +32,19 @@ pub struct Bql {
 }
 
 impl Snapshot {
-    /// Looks at the interfaces with these names, or at all but loopback if no names are given. With `flows`,
-    /// it also looks at the flows that wait in their queues.
+    /// Looks at the interfaces with these names, or at all but loopback if no names are given. With
+    /// `wireless`, it also looks at the stations of those that are Wi-Fi interfaces; with `flows`, at the
+    /// flows that wait in their queues.
     ///
     /// # Errors
-    /// `Refused` for a name that is not there; those of [`Route::dump`].
-    pub fn now(route: &mut Route, names: &[String], flows: bool) -> Result<Snapshot> {
+    /// `Refused` for a name that is not there; those of [`Route::dump`]. If nl80211 does not answer, there
+    /// are no stations.
+    pub fn now(
+        route: &mut Route,
+        wireless: Option<&mut Wireless>,
+        names: &[String],
+        flows: bool,
+    ) -> Result<Snapshot> {
         let all = interfaces(route)?;
         if let Some(unknown) = names.iter().find(|name| all.iter().all(|interface| interface.name != **name))
         {
@@ -63,7 +73,8 @@ impl Snapshot {
             let asked = flows && has_flows(qdiscs);
             waiting.push(if asked { classes(route, interface.index)? } else { Vec::new() });
         }
-        Ok(Snapshot { at, interfaces: meant, bql, flows: waiting })
+        let air = wireless.and_then(|wireless| airtime::Snapshot::among(wireless, names).ok());
+        Ok(Snapshot { at, interfaces: meant, bql, flows: waiting, air })
     }
 
     /// What happened since the look `before`.
@@ -86,9 +97,23 @@ impl Snapshot {
                 is_up: interface.is_up,
                 queues: qdiscs.iter().map(queue).collect(),
                 bql: self.bql[number].clone(),
+                stations: Vec::new(),
             }
         };
-        (0..self.interfaces.len()).map(watched).collect()
+        let mut all: Vec<Watched> = (0..self.interfaces.len()).map(watched).collect();
+        if let Some(air) = &self.air {
+            join(&mut all, air.since(before.air.as_ref().unwrap_or(air)).stations);
+        }
+        all
+    }
+}
+
+/// Gives each station to the interface that it joined.
+fn join(all: &mut [Watched], stations: Vec<Row>) {
+    for row in stations {
+        if let Some(joined) = all.iter_mut().find(|watched| watched.interface == row.interface) {
+            joined.stations.push(row);
+        }
     }
 }
 
@@ -159,6 +184,8 @@ pub struct Watched {
     pub queues: Vec<Queue>,
     /// Its transmit queues with BQL.
     pub bql: Vec<Bql>,
+    /// Its stations, if it is a Wi-Fi interface; for a client, its access point.
+    pub stations: Vec<Row>,
 }
 
 /// A queueing discipline between two looks.
@@ -273,6 +300,21 @@ mod tests {
         let queue =
             Queue::of(&qdisc(2_250_000, 7, 125_000), &[qdisc(1_000_000, 5, 0)], Duration::from_secs(1));
         assert_eq!((queue.rate_bps, queue.drop_rate, queue.wait_ms), (10e6, 2.0, Some(100.0)));
+    }
+
+    #[test]
+    fn stations_are_those_of_the_interface_that_they_joined() {
+        let mut all = ["eth0", "wlan0", "guest0"].map(|name| Watched {
+            interface: name.into(),
+            is_up: true,
+            queues: Vec::new(),
+            bql: Vec::new(),
+            stations: Vec::new(),
+        });
+        let row = |interface: &str, down_bps| Row { interface: interface.into(), down_bps, ..Row::default() };
+        join(&mut all, vec![row("wlan0", 1.0), row("wlan0", 2.0), row("guest0", 3.0), row("gone0", 4.0)]);
+        let rates = all.map(|watched| watched.stations.iter().map(|row| row.down_bps).collect::<Vec<_>>());
+        assert_eq!(rates, [vec![], vec![1.0, 2.0], vec![3.0]]);
     }
 
     #[test]

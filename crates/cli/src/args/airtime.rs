@@ -8,6 +8,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   goodqueue airtime wlan0                                # the stations of its radio; q quits
   goodqueue airtime --json --count 60                    # all access points, a line each second
+  goodqueue airtime --prometheus > /var/lib/node_exporter/stations.prom
   goodqueue airtime wlan0 --policy wifi.toml             # set weights by a policy until you quit
   goodqueue airtime wlan0 --policy wifi.toml --dry-run   # print the commands of iw that would do it
   goodqueue run rtt_fair_up --link wifi.toml             # the same policy in the simulator
@@ -30,6 +31,9 @@ pub struct AirtimeArgs {
     /// Print a line of JSON for each interval
     #[arg(long)]
     pub json: bool,
+    /// Print the counters once, in the text format of Prometheus, and exit
+    #[arg(long, conflicts_with_all = ["json", "count", "interval", "policy", "restore"])]
+    pub prometheus: bool,
     /// Set the stations' weights by the policy in `[wifi]` of this file, which `goodqueue run --link` reads
     /// too. The old weights return at the end
     #[arg(long, value_name = "FILE")]

@@ -7,6 +7,7 @@ Examples:
   goodqueue watch                          # all interfaces, once a second; q quits
   goodqueue watch eth0 ifb4eth0            # both directions of `goodqueue sqm`
   goodqueue watch eth0 --json --count 60   # a minute as JSON, a line a second
+  goodqueue watch wlan0                    # also the stations of this Wi-Fi, with their airtime
   goodqueue watch --by flow                # which flows wait, also in link, bridge and shape
   goodqueue watch --prometheus --by host > /var/lib/node_exporter/queues.prom
 

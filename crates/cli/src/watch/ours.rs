@@ -38,7 +38,13 @@ impl Ours {
                 Some(program) => format!("link {pid} {program}"),
                 None => told.name.clone(),
             };
-            Watched { interface, is_up: true, queues: vec![line(0), line(1)], bql: Vec::new() }
+            Watched {
+                interface,
+                is_up: true,
+                queues: vec![line(0), line(1)],
+                bql: Vec::new(),
+                stations: Vec::new(),
+            }
         };
         self.0.iter().map(watched).collect()
     }

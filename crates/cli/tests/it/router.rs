@@ -210,6 +210,7 @@ fn queues_are_watched_as_json() {
             .filter_map(|i| i["interface"].as_str())
             .collect();
         assert!(names.contains(&"q0") && !names.contains(&"lo"), "{line}");
+        assert_eq!(look["interfaces"][0]["stations"], serde_json::json!([]), "no Wi-Fi is no error");
     }
 }
 

@@ -107,18 +107,49 @@ impl Snapshot {
     /// # Errors
     /// `Refused` for a name that is no Wi-Fi interface, `Missing` if there is no access point.
     pub fn now(wireless: &mut Wireless, names: &[String]) -> Result<Snapshot> {
-        let mut radios = wireless.radios()?;
         let interfaces = chosen(wireless.interfaces()?, names)?;
+        let mut look = Snapshot::of(wireless, interfaces)?.again(wireless)?;
+        look.add_deficits();
+        Ok(look)
+    }
+
+    /// Looks at those of these interfaces that are Wi-Fi interfaces, of any kind, or at all if no names are
+    /// given. There may be none. An interface whose driver does not list its stations has none.
+    ///
+    /// # Errors
+    /// `System` if the kernel does not answer.
+    pub fn among(wireless: &mut Wireless, names: &[String]) -> Result<Snapshot> {
+        let mut interfaces = wireless.interfaces()?;
+        interfaces.retain(|interface| names.is_empty() || names.contains(&interface.name));
+        let mut look = Snapshot::of(wireless, interfaces)?;
+        for place in 0..look.interfaces.len() {
+            let stations = wireless.stations(&look.interfaces[place]);
+            look.add(place, stations.unwrap_or_default());
+        }
+        look.add_deficits();
+        Ok(look)
+    }
+
+    /// These interfaces and their radios, without stations.
+    fn of(wireless: &mut Wireless, interfaces: Vec<Interface>) -> Result<Snapshot> {
+        let mut radios = if interfaces.is_empty() { Vec::new() } else { wireless.radios()? };
         radios.retain(|radio| interfaces.iter().any(|interface| interface.radio == radio.index));
-        let look = Snapshot { at: Instant::now(), radios, interfaces, stations: Vec::new() };
-        let mut look = look.again(wireless)?;
-        for seen in &mut look.stations {
-            let interface = &look.interfaces[seen.interface];
-            let radio = look.radios.iter().find(|radio| radio.index == interface.radio);
+        Ok(Snapshot { at: Instant::now(), radios, interfaces, stations: Vec::new() })
+    }
+
+    /// Adds the stations of the interface at `place`.
+    fn add(&mut self, place: usize, stations: Vec<Station>) {
+        let seen = |station| StationSnapshot { interface: place, station, deficits: None };
+        self.stations.extend(stations.into_iter().map(seen));
+    }
+
+    fn add_deficits(&mut self) {
+        for seen in &mut self.stations {
+            let interface = &self.interfaces[seen.interface];
+            let radio = self.radios.iter().find(|radio| radio.index == interface.radio);
             seen.deficits =
                 radio.and_then(|radio| debugfs::deficits(radio, &interface.name, seen.station.mac));
         }
-        Ok(look)
     }
 
     /// The current stations of the same interfaces, without deficits; radios and interfaces are unchanged. It
@@ -129,12 +160,7 @@ impl Snapshot {
     pub fn again(&self, wireless: &mut Wireless) -> Result<Snapshot> {
         let mut look = self.without_stations();
         for (place, interface) in self.interfaces.iter().enumerate() {
-            let stations = wireless.stations(interface)?.into_iter();
-            look.stations.extend(stations.map(|station| StationSnapshot {
-                interface: place,
-                station,
-                deficits: None,
-            }));
+            look.add(place, wireless.stations(interface)?);
         }
         Ok(look)
     }

@@ -395,8 +395,20 @@ impl Station {
         self.sum(|queue| queue.backlog_packets)
     }
 
+    /// Packets for it that CoDel dropped, or that found no room; `None` as above.
+    #[must_use]
+    pub fn drops(&self) -> Option<u64> {
+        self.sum(|queue| queue.drops.saturating_add(queue.overlimit))
+    }
+
+    /// Packets for it that were marked with CE; `None` as above.
+    #[must_use]
+    pub fn marks(&self) -> Option<u64> {
+        self.sum(|queue| queue.ecn_marks)
+    }
+
     /// The sum of a counter over its queues.
-    pub(super) fn sum(&self, of: impl Fn(&Txq) -> u32) -> Option<u64> {
+    fn sum(&self, of: impl Fn(&Txq) -> u32) -> Option<u64> {
         let queues = self.tids.iter().filter_map(|tid| tid.queue.as_ref());
         queues.map(|queue| u64::from(of(queue))).reduce(|sum, more| sum + more)
     }
@@ -651,7 +663,8 @@ mod tests {
             ],
         };
         assert_eq!(station, expected);
-        assert_eq!(station.backlog_packets(), Some(102));
+        let counts = (station.backlog_packets(), station.drops(), station.marks());
+        assert_eq!(counts, (Some(102), Some(104 + 106), Some(105)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct View {
 }
 
 /// A station between two looks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// Name of its radio.
     pub radio: String,
@@ -134,8 +134,8 @@ impl Snapshot {
             air_down: air(&|of| of.tx_airtime_us),
             air_up: air(&|of| of.rx_airtime_us),
             retries_per_s: per_s(&|of| of.tx_retries),
-            drops_per_s: per_s_if(&|of| of.sum(|queue| queue.drops.saturating_add(queue.overlimit))),
-            marks_per_s: per_s_if(&|of| of.sum(|queue| queue.ecn_marks)),
+            drops_per_s: per_s_if(&Station::drops),
+            marks_per_s: per_s_if(&Station::marks),
             backlog_packets: station.backlog_packets(),
             deficits: seen.deficits,
         }

@@ -4,6 +4,9 @@
 ip link add wan0 type veth peer name wan1
 ok "airtime: a kernel without Wi-Fi: exit code 3, and what is missing" \
   ends 3 'nl80211' goodqueue airtime --count 1
+goodqueue watch --prometheus >/tmp/metrics 2>/tmp/said
+ok "watch: a kernel without Wi-Fi: queues, no stations, and nothing to say" \
+  sh -c 'grep -q goodqueue_queue_ /tmp/metrics && ! grep goodqueue_station_ /tmp/metrics && ! grep . /tmp/said'
 modprobe mac80211_hwsim radios=4
 ok "airtime: no access point: exit code 3" ends 3 'lacks an access point' goodqueue airtime --count 1
 ok "airtime: an interface without Wi-Fi: exit code 2" ends 2 'wan0 is no Wi-Fi interface' goodqueue airtime wan0
@@ -36,6 +39,9 @@ until_true() {
 says() { words=$1; shift; "$@" 2>&1 | grep -q -- "$words"; }
 ok "airtime: hostapd has started" until_true 20 says 'type AP' iw dev guest0 info
 ok "airtime: no station yet" ends 0 'no stations' goodqueue airtime wlan0 --count 1 --interval 100ms
+ok "airtime: no station yet: no metrics" \
+  sh -c 'goodqueue airtime wlan0 --prometheus >/tmp/metrics && ! grep . /tmp/metrics'
+ok "watch: no station yet" sh -c 'goodqueue watch --json --count 1 --interval 100ms >/tmp/watched && ! grep "\"mac\"" /tmp/watched'
 ip addr add 10.0.9.1/24 dev wlan0
 ip addr add 10.0.8.1/24 dev guest0
 
@@ -92,6 +98,35 @@ for pair in "tx_bytes:tx bytes" "rx_bytes:rx bytes" "tx_packets:tx packets" "tx_
   ok "airtime: ${pair#*:} are those of iw" equals "${pair%%:*}" "${pair#*:}"
 done
 ok "airtime: the signal is that of iw" says "\"signal_dbm\":$(sed -n 's/^[[:space:]]*signal:[[:space:]]*\(-[0-9]*\).*/\1/p' /tmp/iw)," cat /tmp/after
+
+# The same stations below the queues of their interfaces, with the same counters.
+goodqueue watch wlan0 --prometheus >/tmp/metrics 2>&1
+iw dev wlan0 station dump >/tmp/iw
+metric() { value=$(sed -n "s/^goodqueue_station_$1{interface=\"wlan0\",station=\"$(mac 2)\"} //p" /tmp/metrics); echo "${value:--1}"; }
+of_iw() { value=$(sed -n "s/^[[:space:]]*$1:[[:space:]]*\(-*[0-9]*\).*/\1/p" /tmp/iw); echo "${value:-none}"; }
+is() { echo "iw: $(of_iw "$2"), ours: $(metric "$1")"; [ "$(metric "$1")" = "$(of_iw "$2")" ]; }
+for pair in "tx_bytes_total:tx bytes" "rx_bytes_total:rx bytes" "tx_retries_total:tx retries" \
+  "tx_failed_total:tx failed" "signal_dbm:signal"; do
+  ok "watch: Prometheus: ${pair#*:} of the station are those of iw" is "${pair%%:*}" "${pair#*:}"
+done
+# names FILE: the metrics of stations, without their values
+names() { sed -n 's/^\(goodqueue_station_.*}\) .*/\1/p' "$1"; }
+goodqueue watch wlan0 guest0 --prometheus >/tmp/metrics 2>&1
+goodqueue airtime wlan0 --prometheus >/tmp/metrics_airtime 2>&1
+names /tmp/metrics >/tmp/names; names /tmp/metrics_airtime >/tmp/names_airtime
+ok "airtime: Prometheus: the metrics of both stations" \
+  sh -c "grep 'tx_bytes_total.*$(mac 2)' /tmp/names_airtime && grep 'guest0.*$(mac 3)' /tmp/names_airtime"
+ok "airtime: Prometheus: ... are those of watch" same /tmp/names /tmp/names_airtime
+goodqueue watch wlan0 --count 1 --interval 100ms >/tmp/watched 2>&1
+ok "watch: the station below the queues" says "$(mac 2)  *[0-9.]* .*bit rate" cat /tmp/watched
+ok "watch: ... not that of another interface" sh -c "! grep $(mac 3) /tmp/watched"
+goodqueue watch wlan0 --json --count 1 --interval 100ms >/tmp/watched 2>&1
+ok "watch: JSON: the station" says "\"stations\":\[{.*\"interface\":\"wlan0\",\"mac\":\"$(mac 2)\"" cat /tmp/watched
+ok "watch: ... and its bytes" test "$(count /tmp/watched tx_bytes)" -ge 100000
+goodqueue watch wan0 --json --count 1 --interval 100ms >/tmp/watched 2>&1
+ok "watch: JSON: an interface without Wi-Fi has no stations" says '"stations":\[\]' cat /tmp/watched
+ok "watch: a client shows its access point" \
+  ends 0 "$(cat /sys/class/net/wlan0/address)" ip netns exec sta2 goodqueue watch wlan2 --count 1 --interval 100ms
 wait $watcher
 ok "airtime: JSON says who came" says "\"event\":\"came\",\"interface\":\"guest0\",\"mac\":\"$(mac 3)\"" cat /tmp/joined
 
@@ -175,13 +210,19 @@ wpa 2 disconnect >/tmp/out
 wait $watcher
 ok "airtime: a station that leaves is gone" says "$(mac 2) went from wlan1" cat /tmp/gone
 ok "airtime: a station that is silent is lost" says "$(mac 3) went from guest0" cat /tmp/gone
+ok "watch: ... and have no metrics" \
+  sh -c 'goodqueue watch --prometheus >/tmp/metrics && ! grep goodqueue_station_ /tmp/metrics'
 ok "airtime: no stations are left" ends 0 'no stations' goodqueue airtime --count 1 --interval 100ms
 
 # The access point is started anew while somebody looks.
 goodqueue airtime wlan0 --json --count 20 --interval 500ms >/tmp/anew 2>&1 &
 watcher=$!
+goodqueue watch wlan0 --json --count 20 --interval 500ms >/tmp/anew_queues 2>&1 &
+queues_watcher=$!
 sleep 1
 kill $hostapd; wait $hostapd 2>/dev/null
 hostapd /tmp/ap0.conf /tmp/ap1.conf >/tmp/hostapd 2>&1 &
 wait $watcher
 ok "airtime: hostapd starts anew: the look goes on" test "$(grep -c '"radios"' /tmp/anew)" -eq 20
+wait $queues_watcher
+ok "watch: ... of the queues, too" test "$(grep -c '"interface":"wlan0"' /tmp/anew_queues)" -eq 20
