@@ -212,7 +212,7 @@ mod tests {
             assert!(words.chars().any(|c| c.is_ascii_digit()), "{rule}: a figure");
             assert!(!words.contains(['[', '\n']) && !words.contains("below"), "{rule}: {words}");
         }
-        assert_eq!(sections().count(), 19);
+        assert_eq!(sections().count(), 20);
         assert_eq!(measured("no rule"), None);
     }
 

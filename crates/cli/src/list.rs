@@ -187,7 +187,7 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
     text.push_str(
         "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\
          Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n\
-         Those of RPM run in virtual time, and over a real path as `goodqueue test https://HOST`.\n",
+         Over a real path, rpm needs a server of HTTPS, and rpm_tls12 does not run.\n",
     );
     print(&text)
 }

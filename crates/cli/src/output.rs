@@ -92,7 +92,7 @@ impl Target {
         if traces.is_empty() {
             return Ok(());
         }
-        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
+        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(unwritten)
     }
 
     /// If something could not be written, saves the record among the temporary files, in one file: the
@@ -104,6 +104,7 @@ impl Target {
                 Some(path) => record.write(&path).map(|()| path),
                 None => elsewhere(RECORD, |path| record.write_new(path)),
             };
+            let error = unwritten(error);
             Error::Machine(match kept {
                 Ok(path) => {
                     let kept = format!("{error}; what was measured is kept in {}", path.display());
@@ -129,6 +130,24 @@ impl Target {
 /// Refuses a path if its folder is missing, and names the first missing folder.
 pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
     goodqueue_report::check_parent(path).map_err(refused)
+}
+
+/// Results that could not be written, with the cure if the disk is full.
+pub(crate) fn unwritten(error: ReportError) -> Error {
+    Error::Machine(match &error {
+        ReportError::Write { path, cause } => format!("{error}{}", room(path, cause)),
+        _ => error.to_string(),
+    })
+}
+
+/// What to do about a full disk, to be put behind the `cause`; nothing about any other cause.
+pub(crate) fn room(path: &Path, cause: &io::Error) -> String {
+    match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!(": free space on the file system of {}, or choose another with -o", path.display())
+        }
+        _ => String::new(),
+    }
 }
 
 /// A name that no results can be written to.
@@ -213,4 +232,22 @@ pub(crate) fn print_table(record: &Record, wide: bool, verbose: bool) -> Result<
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
     let columns = columns.unwrap_or(table::WIDTH);
     print(&table::text(record, table::Layout { colour, columns, wide, verbose }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_with_its_cure() {
+        let told = |kind: ErrorKind| {
+            unwritten(ReportError::Write { path: "out/record.gqz".into(), cause: kind.into() }).to_string()
+        };
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            let text = told(kind);
+            let cure = ": free space on the file system of out/record.gqz, or choose another with -o";
+            assert!(text.starts_with("cannot write out/record.gqz: ") && text.ends_with(cure), "{text}");
+        }
+        assert!(!told(ErrorKind::PermissionDenied).contains("free space"), "space is no cure for that");
+    }
 }

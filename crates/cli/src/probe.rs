@@ -26,7 +26,7 @@ use goodqueue_report::write_new;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
-use crate::output::{check_parent, elsewhere, print, print_json};
+use crate::output::{check_parent, elsewhere, print, print_json, room};
 use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
@@ -649,6 +649,7 @@ impl Output<'_> {
         }
         let Err(error) = self.file.write_all(&bytes) else { return Ok(()) };
         let path = self.path.display().to_string();
+        let error = format!("{error}{}", room(self.path, &error));
         // A part of a file is of no use.
         self.give_back();
         Err(Error::Machine(match elsewhere(suffix, |path| write_new(path, &bytes)) {

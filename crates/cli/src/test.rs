@@ -71,13 +71,14 @@ enum Asked {
 
 impl Asked {
     fn new(args: &TestArgs) -> Result<Asked, Error> {
-        match args.host.split_once("://") {
-            Some(("https", rest)) => rpm(args, rest).map(|test| Asked::Rpm(Box::new(test))),
-            Some((scheme, _)) => Err(Error::Usage(format!(
+        let (scheme, rest) = args.host.split_once("://").unwrap_or(("", &args.host));
+        match (scheme, args.test.as_deref()) {
+            ("https", _) | ("", Some("rpm")) => rpm(args, rest).map(|test| Asked::Rpm(Box::new(test))),
+            ("", _) => asked(args).map(|test| Asked::Path(Box::new(test))),
+            _ => Err(Error::Usage(format!(
                 "{}: {scheme} is not spoken here; write https:// or a host alone",
                 args.host
             ))),
-            None => asked(args).map(|test| Asked::Path(Box::new(test))),
         }
     }
 
@@ -103,7 +104,7 @@ impl Asked {
     }
 }
 
-/// The test of responsiveness, with a server at `rest` of an address of HTTPS.
+/// The test of responsiveness, with a server at `rest` of an address of HTTPS: what is behind `https://`.
 fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let wrong = |text: String| Err(Error::Usage(text));
     let path = rest.find('/').map_or("", |at| &rest[at..]);
@@ -113,8 +114,8 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
             args.host
         ));
     }
-    if let Some(test) = &args.test {
-        return wrong(format!("{test}: with https:// there is one test, RPM; leave {test} out"));
+    if let Some(test) = args.test.as_deref().filter(|test| *test != "rpm") {
+        return wrong(format!("{test}: with https:// there is one test, rpm; leave {test} out"));
     }
     let of_others = [
         ("--key", args.key.key.is_some() || args.key.key_file.is_some()),
@@ -122,9 +123,12 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
         ("--marks", !args.marks.is_empty()),
         ("--transport", args.transport.is_some()),
         ("--locate", args.locate),
+        ("--with", !args.with.is_empty()),
+        ("--host", !args.more.is_empty()),
+        ("--peer", args.peer.is_some()),
     ];
     if let Some((flag, _)) = of_others.iter().find(|(_, is_given)| *is_given) {
-        return wrong(format!("{flag}: not with https://; it belongs to `goodqueue test HOST`"));
+        return wrong(format!("{flag}: not for RPM over HTTPS; leave it out, or name another test"));
     }
     let (name, port) = host_and_port(&rest[..rest.len() - path.len()])?;
     let port = args.port.or(port).unwrap_or(443);
@@ -152,7 +156,8 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let version = asked_version(args.ipv4, args.ipv6);
     let step: Span = positive("step", &args.step)?;
     let place = Server { address: resolve(name, port, version)?, host: name.to_owned(), trust };
-    RpmTest::discover(&args.host, &place, settings, step, &|host, port| resolve(host, port, version))
+    let url = format!("https://{rest}");
+    RpmTest::discover(&url, &place, settings, step, &|host, port| resolve(host, port, version))
 }
 
 /// Finds the address of a host.
@@ -161,7 +166,9 @@ type Find = fn(&str, u16, Option<IpVersion>) -> Result<SocketAddr, Error>;
 /// Makes sense of the flags.
 fn asked(args: &TestArgs) -> Result<PathTest, Error> {
     if args.fingerprint.is_some() || args.insecure {
-        return Err(Error::Usage("--fingerprint and --insecure: for servers of https:// alone".into()));
+        return Err(Error::Usage(
+            "--fingerprint and --insecure: for RPM alone, https://HOST or the test rpm".into(),
+        ));
     }
     // What people notice of the load, unless something else was asked for.
     let people = ["voip", "web", "dash"].map(str::to_owned);

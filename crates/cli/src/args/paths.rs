@@ -46,19 +46,20 @@ Examples:
   goodqueue test 192.0.2.7 --key-file word.txt --peer 192.168.1.1 # Wi-Fi or provider: who delays?
   goodqueue test 192.0.2.7 rtt_fair -H far.example.net -H 203.0.113.9 --key-file word.txt
   goodqueue test https://rpm.example.net                          # round trips per minute (RPM)
+  goodqueue test rpm.example.net rpm                              # the same
 
 Without TEST it measures three loads, each after an idle time: downloads, uploads, then both at once. This \
 takes about 40 seconds. Run `goodqueue server` at the other end, near the line that you test but \
 not on it.
 
-With https:// it measures responsiveness (RPM, draft-ietf-ippm-responsiveness) against any server for \
-that test: downloads, then uploads, until the figures are stable.";
+With https://, or as the test rpm, it measures responsiveness (RPM, draft-ietf-ippm-responsiveness) \
+against any server for that test: downloads, then uploads, until the figures are stable.";
 
 /// `goodqueue test`.
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// The server: a name or an address, with :PORT if it is not 2112. https://HOST is a server for the RPM
-    /// test; its default port is 443
+    /// The server: a name or an address, with :PORT if it is not 2112. https://HOST is a server for the test
+    /// rpm; the default port of that test is 443
     #[arg(value_name = "HOST[:PORT]|https://HOST")]
     pub host: String,
     /// A test from `goodqueue tests` [default: downloads, then uploads, then both]
@@ -94,8 +95,8 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// Flows in each direction, for tests without a fixed number [default: 4]; with https:// the maximum
-    /// number of connections [default: 16]
+    /// Flows in each direction, for tests without a fixed number [default: 4]; of rpm, the maximum number of
+    /// connections [default: 16]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
     /// Congestion control of the senders; rrul_var takes several, in turn: cubic,bbr [default: cubic]
@@ -108,10 +109,10 @@ pub struct TestArgs {
     /// and bbr) [default: tcp]
     #[arg(long, value_name = "NAME")]
     pub transport: Option<String>,
-    /// Accept the https:// server whose certificate has this SHA-256; `goodqueue server` prints it
+    /// Accept the HTTPS server whose certificate has this SHA-256; `goodqueue server` prints it
     #[arg(long, value_name = "SHA256", conflicts_with = "insecure", help_heading = "RPM over HTTPS")]
     pub fingerprint: Option<String>,
-    /// Accept any certificate from the https:// server
+    /// Accept any certificate from the HTTPS server
     #[arg(long, help_heading = "RPM over HTTPS")]
     pub insecure: bool,
     /// Interval of the averages: the draft's ID. A moving average spans four intervals

@@ -255,7 +255,8 @@ fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     }
     let test = TestOrder::resolve(request)?.test()?;
     if test.rpm.is_some() {
-        let cure = "it needs a server of HTTPS; write `goodqueue test https://HOST`, without a test";
+        let cure =
+            "over a real path, client and server choose the version of TLS; write `goodqueue test HOST rpm`";
         return Err(Error::Usage(format!("{}: {cure}", test.name)));
     }
     let ways = test.flows.iter().map(|flow| flow.direction).chain(test.udp.iter().map(|flow| flow.direction));

@@ -16,6 +16,8 @@ pub(super) const DEFAULT_QDISC: &str = "/proc/sys/net/core/default_qdisc";
 pub(super) const TCP_ECN: &str = "/proc/sys/net/ipv4/tcp_ecn";
 const SOFTNET: &str = "/proc/net/softnet_stat";
 const NOTSENT_LOWAT: &str = "/proc/sys/net/ipv4/tcp_notsent_lowat";
+const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"];
 
 /// The facts about the host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +28,10 @@ pub struct Facts {
     pub tcp_ecn: Option<u32>,
     /// `net.ipv4.tcp_notsent_lowat`.
     pub notsent_lowat: Option<u32>,
+    /// `net.ipv4.tcp_congestion_control`: what new connections use.
+    pub congestion_control: Option<String>,
+    /// Whether it forwards packets of others, over IPv4 or IPv6.
+    pub is_router: bool,
     /// The port of a web server that listens here, 80 or 443.
     pub web_port: Option<u16>,
     /// What each processor did with arriving packets, since the start.
@@ -200,6 +206,8 @@ pub fn facts() -> Result<Facts> {
         default_qdisc: read(DEFAULT_QDISC),
         tcp_ecn: read(TCP_ECN),
         notsent_lowat: read(NOTSENT_LOWAT),
+        congestion_control: read(CONGESTION_CONTROL),
+        is_router: FORWARDING.iter().any(|path| read::<u32>(path).is_some_and(|value| value > 0)),
         web_port: web_port(),
         processors: fs::read_to_string(SOFTNET).map(|text| softnet(&text)).unwrap_or_default(),
         interfaces: all,

@@ -196,6 +196,7 @@ fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Findi
         overhead(interface),
         super_packets(interface),
         one_processor(interface, facts),
+        pacing(interface, facts),
     ];
     let doubles = interface.below.iter().flat_map(|below| double_shaping(interface, below, facts));
     found.extend(all.into_iter().flatten().chain(doubles).map(|told| Finding {
@@ -272,12 +273,12 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
         what: format!("{place} is {kind}, a FIFO{}.", room.unwrap_or_default()),
         why: "A FIFO that fills makes every packet wait for all packets before it; fq_codel keeps the wait \
               near 5 ms and flows apart.",
-        fix: root_fix(name, root(interface)?, first, facts),
+        fix: root_fix(name, root(interface)?, first, facts, "fq_codel"),
     })
 }
 
-/// `fq_codel` in place of `queue`, which is the root or below it.
-fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix> {
+/// `kind` in place of `queue`, which is the root or below it.
+fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts, kind: &'static str) -> Option<Fix> {
     if queue.parent == Parent::Root {
         let undo = match (root.handle, root.limit) {
             (0, _) => format!("tc qdisc del dev {dev} root"),
@@ -286,8 +287,8 @@ fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix
                 format!("tc qdisc replace dev {dev} root handle {handle:x}: {} limit {limit}", root.kind)
             }
         };
-        let command = format!("tc qdisc replace dev {dev} root fq_codel");
-        let steps = vec![Step::Root { dev: dev.into(), kind: "fq_codel" }];
+        let command = format!("tc qdisc replace dev {dev} root {kind}");
+        let steps = vec![Step::Root { dev: dev.into(), kind }];
         return Some(Fix { command, undo, steps });
     }
     let Parent::Class(major, minor) = queue.parent else { return None };
@@ -295,7 +296,7 @@ fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix
         // The user has chosen a queue for each hardware queue.
         let parent = format!("tc qdisc replace dev {dev} parent {major:x}:{minor:x}");
         let limit = queue.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
-        let (command, undo) = (format!("{parent} fq_codel"), format!("{parent} {}{limit}", queue.kind));
+        let (command, undo) = (format!("{parent} {kind}"), format!("{parent} {}{limit}", queue.kind));
         return Some(Fix { command, undo, steps: Vec::new() });
     }
     // A new mq gives each hardware queue the default.
@@ -305,8 +306,10 @@ fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix
         steps: vec![Step::Root { dev: dev.into(), kind: "mq" }],
     };
     let before = facts.default_qdisc.as_deref()?;
-    if is_bad_default(before) {
-        let first = sysctl("net.core.default_qdisc", DEFAULT_QDISC, before, "fq_codel");
+    // In place of a FIFO, any other default will do.
+    let is_good = before == kind || kind == "fq_codel" && !is_bad_default(before);
+    if !is_good {
+        let first = sysctl("net.core.default_qdisc", DEFAULT_QDISC, before, kind);
         fix.command = format!("{}; {}", first.command, fix.command);
         fix.undo = format!("{}; {}", first.undo, fix.undo);
         fix.steps.splice(0..0, first.steps);
@@ -326,7 +329,7 @@ fn no_queue(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFindin
         severity: Severity::Fault,
         what: format!("There is no queue above the device (noqueue), whose ring holds {ring} packets."),
         why: "All packets wait in the ring, which is a FIFO.",
-        fix: root_fix(&interface.name, root(interface)?, bare, facts),
+        fix: root_fix(&interface.name, root(interface)?, bare, facts, "fq_codel"),
     })
 }
 
@@ -448,6 +451,35 @@ fn mask(processors: usize) -> String {
     let words: Vec<String> =
         highest.into_iter().chain(std::iter::repeat_n("ffffffff".to_owned(), words)).collect();
     words.join(",")
+}
+
+/// BBR above the kernel's default queue, which does not pace. A queue that somebody has set, so every shaper,
+/// and that of a router are there for more than this host's connections.
+fn pacing(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
+    let (root, leaves) = (root(interface)?, leaves(interface));
+    let first = *leaves.first()?;
+    let is_unpaced = |queue: &Queue| is_fifo(&queue.kind) || queue.kind == "fq_codel";
+    if facts.congestion_control.as_deref() != Some("bbr")
+        || facts.is_router
+        || !is_exit(interface)
+        || interface.is_wifi
+        || root.handle != 0
+        || !leaves.iter().all(|queue| queue.handle == 0 && is_unpaced(queue))
+    {
+        return None;
+    }
+    Some(InterfaceFinding {
+        rule: "pacing",
+        severity: Severity::Note,
+        what: format!(
+            "New connections use bbr, and {} does not pace: TCP paces with a timer for each of them.",
+            first.kind
+        ),
+        why: "That works, and with few connections it costs little. fq paces all of them with one timer, and those of \
+              other congestion controls too; fq_codel only keeps flows apart and queues short.",
+        // Only its user knows how many connections a host has.
+        fix: root_fix(&interface.name, root, first, facts, "fq").map(|fix| Fix { steps: Vec::new(), ..fix }),
+    })
 }
 
 fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {

@@ -41,6 +41,8 @@ fn host(interfaces: Vec<InterfaceFacts>) -> Facts {
         default_qdisc: Some("fq_codel".into()),
         tcp_ecn: Some(2),
         notsent_lowat: Some(u32::MAX),
+        congestion_control: Some("cubic".into()),
+        is_router: false,
         web_port: None,
         processors: vec![Softnet { processed: 1000, dropped: 0 }; 4],
         interfaces,
@@ -303,6 +305,53 @@ fn one_processor_for_a_shaper() {
 }
 
 #[test]
+fn bbr_above_a_queue_that_does_not_pace() {
+    let with = |change: &dyn Fn(&mut InterfaceFacts)| {
+        let mut eth = interface();
+        change(&mut eth);
+        Facts { congestion_control: Some("bbr".into()), ..host(vec![eth]) }
+    };
+    let fix = |facts: &Facts| {
+        let found = findings(facts, None);
+        let fix = found.iter().find(|finding| finding.rule == "pacing").and_then(|found| found.fix.clone());
+        fix.map(|fix| (fix.command, fix.undo, fix.steps)).unwrap_or_default()
+    };
+    let words = |command: &str, undo: &str| (command.to_owned(), undo.to_owned(), Vec::new());
+    let facts = with(&|_| {});
+    assert_eq!(rules(&facts), [("pacing", Note)]);
+    let what =
+        "New connections use bbr, and fq_codel does not pace: TCP paces with a timer for each of them.";
+    assert_eq!(findings(&facts, None)[0].what, what);
+    assert_eq!(fix(&facts), words("tc qdisc replace dev eth0 root fq", "tc qdisc del dev eth0 root"));
+
+    let below = |kind: &str| vec![queue("mq", 0, Parent::Root), queue(kind, 0, Parent::Class(0, 1))];
+    let mut facts = with(&|eth| eth.queues = below("fq_codel"));
+    let sysctl = |value: &str| format!("sysctl -w net.core.default_qdisc={value}; tc qdisc");
+    let (command, undo) =
+        (sysctl("fq") + " replace dev eth0 root mq", sysctl("fq_codel") + " del dev eth0 root");
+    assert_eq!(fix(&facts), words(&command, &undo));
+    facts.default_qdisc = Some("fq".into());
+    assert_eq!(fix(&facts).0, "tc qdisc replace dev eth0 root mq", "the default is fq already");
+    let fifo = with(&|eth| eth.queues = vec![queue("pfifo_fast", 0, Parent::Root)]);
+    assert_eq!(rules(&fifo), [("fifo", Fault), ("pacing", Note)]);
+
+    let quiet = |change: &dyn Fn(&mut InterfaceFacts)| assert_eq!(findings(&with(change), None), []);
+    quiet(&|eth| eth.queues = vec![queue("fq", 0, Parent::Root)]);
+    quiet(&|eth| eth.queues = below("fq"));
+    quiet(&|eth| eth.queues = vec![queue("fq_codel", 0x8001, Parent::Root)]);
+    quiet(&|eth| {
+        eth.queues = vec![queue("mq", 0x8001, Parent::Root), queue("fq_codel", 0, Parent::Class(0x8001, 1))];
+    });
+    for kind in ["cake", "htb", "tbf"] {
+        quiet(&|eth| eth.queues = shaped(kind, 900_000_000, true, 0));
+    }
+    quiet(&|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("noqueue", 0, Parent::Root)]));
+    quiet(&|veth| (veth.is_device, veth.is_to_the_world) = (false, false));
+    let router = Facts { is_router: true, ..with(&|_| {}) };
+    assert_eq!(findings(&router, None), []);
+}
+
+#[test]
 fn wifi_drivers_and_slow_stations() {
     let wifi = |airtime_fairness, aql, rate| {
         move |eth: &mut InterfaceFacts| {
@@ -470,8 +519,10 @@ proptest! {
         interfaces in proptest::collection::vec(any_interface(), 0..4),
         ecn in any::<Option<u32>>(),
         port in any::<Option<u16>>(),
+        cc in proptest::sample::select(vec!["cubic", "bbr"]),
     ) {
         let mut facts = host(interfaces);
+        facts.congestion_control = Some(cc.into());
         (facts.tcp_ecn, facts.web_port) = (ecn, port);
         for finding in findings(&facts, None) {
             prop_assert!(finding.what.ends_with('.') && finding.why.ends_with('.'), "{finding:?}");

@@ -269,6 +269,37 @@ goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
 ok "doctor: our own shaper is no fault" ends 0 'nothing found' goodqueue doctor
 goodqueue sqm stop wan0 >/tmp/out
 
+# BBR above a queue that does not pace, with one and with four hardware queues. It is left alone on a router, and where
+# somebody has set the queue.
+control=/proc/sys/net/ipv4/tcp_congestion_control
+before=$(cat $control)
+modprobe tcp_bbr
+echo bbr >$control
+for queues in 1 4; do
+  ip link add out0 numtxqueues $queues type ifb; ip link set out0 up; ip route add 0.0.0.0/0 dev out0 metric 9
+  state >/tmp/sick
+  found pacing 0
+  goodqueue doctor >/tmp/pacing
+  for step in mend undo; do
+    sed -n "s/^  $step: //p" /tmp/pacing | sed 's|tc qdisc|/bin/tc qdisc|' >/tmp/$step
+  done
+  ok "doctor: pacing: mended: $(cat /tmp/mend)" sh -e /tmp/mend
+  ok "doctor: pacing: then nothing is found" ends 0 'nothing found' goodqueue doctor
+  ok "doctor: pacing: undo: $(cat /tmp/undo)" sh -e /tmp/undo
+  state >/tmp/well
+  ok "doctor: pacing: everything is as it was" same /tmp/sick /tmp/well
+  echo 1 >/proc/sys/net/ipv4/ip_forward
+  ok "doctor: pacing: not on a router" ends 0 'nothing found' goodqueue doctor
+  echo 0 >/proc/sys/net/ipv4/ip_forward
+  for queue in fq_codel fq "cake bandwidth 20mbit"; do
+    tc qdisc replace dev out0 root $queue
+    ok "doctor: pacing: not above $queue that somebody has set" ends 0 'nothing found' goodqueue doctor
+    tc qdisc del dev out0 root
+  done
+  ip link del out0
+done
+echo "$before" >$control
+
 # Faults of the host: a web server without a limit for what TCP has not sent, and a processor that has lost packets. The
 # latter is last, since what processors have lost is counted for ever.
 lowat=/proc/sys/net/ipv4/tcp_notsent_lowat

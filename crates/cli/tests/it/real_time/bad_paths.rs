@@ -1,6 +1,6 @@
 //! Paths that break during a test: what was measured is kept, and what is wrong is named.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -82,6 +82,50 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
             scope.spawn(an_interface_that_goes_down_and_comes_back),
         ];
         for one in all {
+            one.join().expect("it holds");
+        }
+    });
+}
+
+/// A probe over client, router and server, during which an interface of a host goes down and comes back.
+fn probed(host: usize, script: &str) -> Value {
+    let chain = Chain::new(3);
+    let far = chain.server(2);
+    let mut command = chain.inside(0, goodqueue().get_program().to_str().expect("a path"));
+    command.args(["probe", "10.0.1.2", "--key", &far.word, "--length", "8s", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    std::thread::sleep(Duration::from_secs(3));
+    chain.sh(host, &format!("ip link set right down; sleep 2; ip link set right up; {script}"));
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("the figures")
+}
+
+#[test]
+fn live_a_probe_goes_on_when_an_interface_goes_down_and_comes_back() {
+    let Some(_turn) = live("live_a_probe_goes_on_when_an_interface_goes_down_and_comes_back") else { return };
+    // 400 probes, of which 100 are due while the interface is down.
+    let count = |json: &Value, name: &str| json["figures"]["counts"][name].as_u64().expect("a number");
+    let routers = || {
+        let json = probed(1, "true");
+        // A reply says which of the last 64 probes came to the server: earlier losses have no direction.
+        let lost: u64 = ["lost_up", "lost_down", "lost_unknown"].iter().map(|way| count(&json, way)).sum();
+        let sent = count(&json, "sent");
+        assert!(sent > 380 && (80..200).contains(&lost), "{json}");
+        assert_eq!(count(&json, "received") + lost, sent, "before and after, all are answered: {json}");
+    };
+    let own = || {
+        let json = probed(0, "ip route add 10.0.1.0/24 via 10.0.0.2");
+        let refused = json["send_errors"].as_u64().expect("a number");
+        assert!((80..200).contains(&refused), "{json}");
+        let (sent, received) = (count(&json, "sent"), count(&json, "received"));
+        assert!(sent < 320 && received > 200, "what was not sent is not lost: {json}");
+        let remark =
+            format!("{refused} probes were refused by this machine's network: was an interface down?");
+        assert!(json["remarks"].to_string().contains(&remark), "{json}");
+    };
+    std::thread::scope(|scope| {
+        for one in [scope.spawn(routers), scope.spawn(own)] {
             one.join().expect("it holds");
         }
     });

@@ -300,6 +300,7 @@ fn loopback_a_full_disk_loses_nothing_of_a_probe() {
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{text}");
         assert!(text.contains("No space left") && text.contains("what was measured is kept in"), "{text}");
+        assert!(text.contains("free space on the file system of ") && text.contains(name), "{text}");
         assert!(stdout(&output).contains("round trip"), "the table was not printed");
         let saved = std::fs::read_dir(refuge.path("refuge")).expect("a folder").flatten().next();
         let saved = saved.expect("a file was kept").path();

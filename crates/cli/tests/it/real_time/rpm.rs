@@ -86,7 +86,7 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
         ("run rpm --transport quic", "HTTP/2 over TCP"),
         ("run rpm --length 900ms", "intervals of 1 s"),
         ("run rpm --cc hybla", "hybla"),
-        ("test 127.0.0.1 rpm --key aaaaaaaaaaaaaaaa", "goodqueue test https://HOST"),
+        ("test 127.0.0.1 rpm_tls12 --key aaaaaaaaaaaaaaaa", "goodqueue test HOST rpm"),
     ] {
         let output = run(words);
         assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
@@ -196,6 +196,21 @@ fn loopback_the_command_measures_its_own_server() {
 }
 
 #[test]
+fn loopback_rpm_by_its_name_is_the_test_of_https() {
+    let _turn = turn();
+    let (_server, at, fingerprint) = server();
+    let words = "--length 1s --idle 200ms --rpm-interval 250ms --json";
+    let output = test(&format!("{at} rpm --fingerprint {fingerprint} {words}"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert_eq!(record["server"], format!("https://{at}"));
+    assert_eq!((&record["arm"], &record["test"]["name"]), (&"path".into(), &"rpm".into()));
+    for load in 0..2 {
+        assert!(figure(&record["runs"][load]["rpm"]) > 0.0);
+    }
+}
+
+#[test]
 fn loopback_a_server_of_somebody_else_has_a_figure() {
     let name = "loopback_a_server_of_somebody_else_has_a_figure";
     let _turn = turn();
@@ -234,6 +249,11 @@ fn what_is_wrong_with_an_address_of_https_is_said() {
         ("https://127.0.0.1 --fingerprint 12", "64 hexadecimal digits"),
         ("https://127.0.0.1 --length 500ms", "--rpm-interval"),
         ("https://127.0.0.1 --flows 0", "--flows 0"),
+        ("https://127.0.0.1 rpm_tls12", "leave rpm_tls12 out"),
+        ("127.0.0.1 rpm --key aaaaaaaaaaaaaaaa", "--key"),
+        ("127.0.0.1 rpm --with voip", "--with"),
+        ("127.0.0.1 rpm --fingerprint 12", "64 hexadecimal digits"),
+        ("127.0.0.1/large rpm", "leave /large out"),
         ("127.0.0.1 --insecure", "https://"),
     ] {
         let output = run(&format!("test {words}"));
@@ -254,9 +274,16 @@ fn what_is_wrong_with_an_address_of_https_is_said() {
 
 #[test]
 fn loopback_a_server_that_is_none_is_named_with_the_cure() {
-    let nobody = run("test https://127.0.0.1:9 --insecure");
-    assert_eq!(nobody.status.code(), Some(3), "{}", stderr(&nobody));
-    assert!(stderr(&nobody).contains("goodqueue server --https"), "{}", stderr(&nobody));
+    for (words, at) in [
+        ("https://127.0.0.1:9", "https://127.0.0.1:9: nobody listens at 127.0.0.1:9;"),
+        ("127.0.0.1:9 rpm", "https://127.0.0.1:9: nobody listens at 127.0.0.1:9;"),
+        ("127.83.70.9 rpm", "https://127.83.70.9: nobody listens at 127.83.70.9:443;"),
+    ] {
+        let nobody = run(&format!("test {words} --insecure"));
+        assert_eq!(nobody.status.code(), Some(3), "{}", stderr(&nobody));
+        assert!(stderr(&nobody).contains(at), "{}", stderr(&nobody));
+        assert!(stderr(&nobody).contains("goodqueue server --https"), "{}", stderr(&nobody));
+    }
     let (_server, at, _) = server();
     for trust in ["", "--fingerprint 0000000000000000000000000000000000000000000000000000000000000000"] {
         let output = test(&format!("https://{at} {trust}"));
