@@ -420,7 +420,8 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     }
 }
 
-/// Each member of a group takes the parameters by itself. It keeps its share of the rate until it looks again.
+/// Each member of a group takes the parameters by itself, and keeps its share of the rate until it looks
+/// again.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Reconfigure<P> for Member<P, D> {
     fn reconfigure(
