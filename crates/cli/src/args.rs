@@ -28,7 +28,7 @@ use goodqueue_experiment::Request;
 use goodqueue_experiment::limit::Limit;
 
 pub use airtime::AirtimeArgs;
-pub use autorate::AutorateArgs;
+pub use autorate::{AutorateArgs, Shapers};
 pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
 #[cfg(not(feature = "sweep"))]

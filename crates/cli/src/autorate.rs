@@ -1,20 +1,24 @@
 //! `goodqueue autorate`: shapers that follow a link whose rate varies.
 
+mod ours;
+
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant, SystemTime};
 
 use goodqueue::autorate::{Cause, Decision, Limits};
 use goodqueue::{Direction, Rate, Span};
 use goodqueue_experiment::Error;
-use goodqueue_router::autorate::{Autorate, Now, Settings};
+use goodqueue_router::autorate::{Autorate, Kernel, Now, Pinger, Shaper};
 use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::args::{AutorateArgs, shaper_rate};
+use crate::args::{AutorateArgs, Shapers, shaper_rate};
 use crate::output;
 use crate::path_values::positive;
-use crate::sqm::{planned, shaped, told, unit};
+use crate::shape;
+use crate::sqm::{interface_of, planned, shaped, told, unit};
+use ours::{Ours, is_one_for_all, queues};
 
 /// A controller begins at this part of the highest rate.
 const START: u64 = 3;
@@ -31,46 +35,92 @@ const LEAST: Rate = Rate(64_000);
 pub fn command(args: &AutorateArgs) -> Result<(), Error> {
     let limits = [limits("up", &args.up)?, limits("down", &args.down)?];
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
-    let [up, down] = limits.map(|limits| Some(limits.start));
-    let mut shaper = shaped(Some(&args.interface), up, down, &args.shaper)?;
+    let starts = limits.map(|limits| limits.start);
+    let [up, down] = starts.map(Some);
+    let mut settings = shaped(Some(&args.interface), up, down, &args.shaper)?;
     // At low rates one cake is more exact, and the rates may be low.
-    shaper.multi_queue = false;
-    planned(&shaper)?;
+    settings.multi_queue = false;
+    let rights = match args.shapers {
+        Shapers::Sqm => {
+            planned(&settings)?;
+            "CAP_NET_ADMIN CAP_NET_RAW"
+        }
+        Shapers::Shape => {
+            let [up, _] = queues(&settings, starts)?;
+            interface_of(&args.interface)?;
+            if is_one_for_all(&up) {
+                eprintln!(
+                    "goodqueue: in {} the probes wait behind all other packets, so what waits here counts as a queue on \
+                     the link; cake and fq_codel keep them apart",
+                    up.name()
+                );
+            }
+            shape::RIGHTS
+        }
+    };
     if args.systemd {
         let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";
-        return output::print(&unit(&args.interface, "autorate", kind, "CAP_NET_ADMIN CAP_NET_RAW", "")?);
+        return output::print(&unit(&args.interface, "autorate", kind, rights, "")?);
     }
     // Before any thread: the signals are blocked in those that follow.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
-    let falls_back = args.shaper.layout.is_none() && args.shaper.queue.is_none();
-    let names: Vec<String> = args.reflector.iter().map(ToString::to_string).collect();
-    let settings = Settings { shaper, limits, reflectors: args.reflector.clone() };
-    let (mut autorate, notes) = Autorate::start(settings, falls_back).map_err(told)?;
-    for note in notes {
-        eprintln!("goodqueue: {note}");
+    // First: if that fails, nothing has been touched.
+    let pinger = Pinger::open(&args.interface, &args.reflector).map_err(told)?;
+    let session = Session { args, limits, length, interrupt };
+    match args.shapers {
+        Shapers::Sqm => {
+            let falls_back = args.shaper.layout.is_none() && args.shaper.queue.is_none();
+            let (kernel, notes) = Kernel::start(&settings, falls_back).map_err(told)?;
+            for note in notes {
+                eprintln!("goodqueue: {note}");
+            }
+            session.follow(kernel, pinger, |kernel| kernel.stop().map_err(told))
+        }
+        Shapers::Shape => session.follow(Ours::start(settings, limits)?, pinger, Ours::stop),
     }
-    let teller = Teller::new(args, names);
-    let began = Instant::now();
-    let mut next = began + TOLD;
-    let end = loop {
-        if interrupt.wait(Duration::ZERO).map_err(Error::machine)?.is_some() {
-            break Ok(());
-        }
-        if length.is_some_and(|length| began.elapsed() >= Duration::from_nanos(length.0)) {
-            break Ok(());
-        }
-        match autorate.step() {
-            Ok(decided) => decided.iter().try_for_each(|decision| teller.decision(decision))?,
-            Err(error) => break Err(Error::machine(error)),
-        }
-        if Instant::now() >= next {
-            next += TOLD;
-            teller.now(&autorate.now())?;
-        }
-    };
-    let back = autorate.stop();
-    teller.end(back.as_deref().unwrap_or_default())?;
-    end.and(back.map(|_| ()).map_err(told))
+}
+
+/// What is asked for, whatever the shaper is.
+struct Session<'a> {
+    args: &'a AutorateArgs,
+    limits: [Limits; 2],
+    length: Option<Span>,
+    interrupt: Interrupt,
+}
+
+impl Session<'_> {
+    /// Follows the link until a signal, the length or the end of the shaper. `stop` restores what was there
+    /// before, and says what that is.
+    fn follow<S: Shaper>(
+        &self,
+        shaper: S,
+        pinger: Pinger,
+        stop: impl FnOnce(S) -> Result<String, Error>,
+    ) -> Result<(), Error> {
+        let mut autorate = Autorate::new(shaper, pinger, self.limits);
+        let teller = Teller::new(self.args);
+        let began = Instant::now();
+        let mut next = began + TOLD;
+        let end = loop {
+            if self.interrupt.wait(Duration::ZERO).map_err(Error::machine)?.is_some() {
+                break Ok(());
+            }
+            if self.length.is_some_and(|length| began.elapsed() >= Duration::from_nanos(length.0)) {
+                break Ok(());
+            }
+            match autorate.step() {
+                Ok(decided) => decided.iter().try_for_each(|decision| teller.decision(decision))?,
+                Err(error) => break Err(Error::machine(error)),
+            }
+            if Instant::now() >= next {
+                next += TOLD;
+                teller.now(&autorate.now())?;
+            }
+        };
+        let back = stop(autorate.end());
+        teller.end(back.as_deref().unwrap_or_default())?;
+        end.and(back.map(|_| ()))
+    }
 }
 
 /// The rates between which a shaper is to be.
@@ -104,7 +154,8 @@ struct Teller {
 }
 
 impl Teller {
-    fn new(args: &AutorateArgs, reflectors: Vec<String>) -> Teller {
+    fn new(args: &AutorateArgs) -> Teller {
+        let reflectors = args.reflector.iter().map(ToString::to_string).collect();
         let is_shown = !args.json && !args.quiet && stdout().is_terminal();
         let bar = is_shown.then(|| {
             let style = ProgressStyle::with_template("{msg}").expect("a template");

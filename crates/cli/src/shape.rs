@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use goodqueue::{QueueSpec, Span};
+use goodqueue::{QueueSpec, Rate, Span};
 use goodqueue_experiment::live::link::{Link, with_instances};
 use goodqueue_experiment::{Error, Plan, Request};
 use goodqueue_report::TestPlan;
@@ -18,6 +18,9 @@ use crate::link::schedule::Schedule;
 use crate::output::print;
 use crate::path_values::positive;
 use crate::sqm::{interface_of, shaped, told, unit};
+
+/// What a unit of systemd may do: change interfaces, open packet sockets, and keep time.
+pub(crate) const RIGHTS: &str = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK";
 
 /// Shapes an interface until it is interrupted.
 ///
@@ -35,39 +38,55 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     }
     if args.systemd {
         let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";
-        let rights = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK";
-        return print(&unit(&args.interface, "shape", kind, rights, "")?);
+        return print(&unit(&args.interface, "shape", kind, RIGHTS, "")?);
     }
-    // The name alone says too little of a queue that has no default for a parameter, such as `rate` of `htb`.
-    let name = down.name().to_owned();
-    let queue = if name.parse::<QueueSpec>().is_ok() { name } else { down.to_string() };
-    let plan = Plan::resolve(&Request {
-        test: "ping".into(),
-        live: true,
-        up: Some(args.up.to_string()),
-        down: Some(args.down.to_string()),
-        rtt: Some("0ms".into()),
-        queue: Some(queue.clone()),
-        ..Request::default()
-    })?;
+    let plan = plan([args.up, args.down], &down)?;
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     if let Some(inside) = &args.inside {
         return between(args, inside, &plan, [&up, &down], length, &interrupt);
     }
-    let tracking = tracking([&up, &down]).map_err(told)?;
-    let mut detour = Detour::prepare(&args.interface).map_err(told)?;
-    let link = Link::shaping(&plan, [&up, &down], detour.between().tracked(tracking))?;
-    let guard = Guard::start(detour.index())?;
+    let (mut detour, link, guard) = prepare(&args.interface, &plan, [&up, &down])?;
     detour.take().map_err(told)?;
     let name = &args.interface;
     if !args.told.quiet {
+        let queue = plan.queues.join(", ");
         eprintln!("goodqueue: {name}: up {}, down {}, {queue}; Ctrl-C ends it", args.up, args.down);
     }
     let end = session(args, &plan, &[name], length).run(link, &interrupt, || detour.release().map_err(told));
     drop(detour);
     guard.dismiss();
     end
+}
+
+/// The plan of a shaper at these rates, up and down, with this queue down.
+pub(crate) fn plan([up, down]: [Rate; 2], queue: &QueueSpec) -> Result<Plan, Error> {
+    // The name alone says too little of a queue that has no default for a parameter, such as `rate` of `htb`.
+    let name = queue.name().to_owned();
+    let queue = if name.parse::<QueueSpec>().is_ok() { name } else { queue.to_string() };
+    Plan::resolve(&Request {
+        test: "ping".into(),
+        live: true,
+        up: Some(up.to_string()),
+        down: Some(down.to_string()),
+        rtt: Some("0ms".into()),
+        queue: Some(queue),
+        ..Request::default()
+    })
+}
+
+/// Queues for the frames of an interface, and what restores the interface if this process is killed. No frame
+/// takes the detour yet.
+pub(crate) fn prepare(
+    interface: &str,
+    plan: &Plan,
+    queues: [&QueueSpec; 2],
+) -> Result<(Detour, Link, Guard), Error> {
+    let tracking = tracking(queues).map_err(told)?;
+    let detour = Detour::prepare(interface).map_err(told)?;
+    let link = Link::shaping(plan, queues, detour.between().tracked(tracking))?;
+    let guard = Guard::start(detour.index())?;
+    Ok((detour, link, guard))
 }
 
 /// Shapes what passes between two interfaces, until it is interrupted.
@@ -118,7 +137,7 @@ fn session<'a>(
 }
 
 /// Another process, which puts the interface back if this one is killed.
-struct Guard(Child);
+pub(crate) struct Guard(Child);
 
 impl Guard {
     fn start(index: u32) -> Result<Guard, Error> {
@@ -130,7 +149,7 @@ impl Guard {
     }
 
     /// It has nothing to do any more.
-    fn dismiss(mut self) {
+    pub(crate) fn dismiss(mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }

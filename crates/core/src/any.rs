@@ -14,7 +14,9 @@ use crate::memory::{Memory, Room};
 use crate::queues::queues;
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
-use crate::{Backlog, Configurable, Fifo, Inspect, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
+use crate::{
+    Backlog, Configurable, Fifo, Inspect, Nanos, Owner, Packet, Queue, Reconfigure, Rng, Stats, Verdict,
+};
 
 /// Declares [`AnyQueue`] and the code that builds and configures it.
 macro_rules! any {
@@ -152,7 +154,7 @@ macro_rules! any {
             /// # Errors
             /// As [`Configurable::configure`]. [`BuildError::Fixed`] for another kind of queue and for the
             /// queues with classes, whose parameters are spread over the classes: use `configure` of
-            /// [`crate::Prio`], [`crate::Drr`] or [`crate::Htb`].
+            /// [`crate::Prio`] or [`crate::Drr`], or [`Reconfigure`] for [`crate::Htb`].
             pub fn configure(
                 &mut self,
                 now: Nanos,
@@ -197,6 +199,26 @@ macro_rules! any {
 }
 
 queues! { any }
+
+/// [`AnyQueue::configure`], and `htb` with its classes. `prio` and `drr` stay as they are.
+impl<P: Packet, M: Memory> Reconfigure<P> for AnyQueue<P, M> {
+    fn reconfigure(
+        &mut self,
+        now: Nanos,
+        spec: &QueueSpec,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        match (self, spec.params(), spec.leaf()) {
+            (AnyQueue::Htb(htb), QueueParams::Htb(params), Some(leaf)) => {
+                let tree = params.tree(link);
+                htb.change_classes(&tree.classes[..tree.number]).map_err(BuildError::Htb)?;
+                htb.change_leaves(|queue| queue.reconfigure(now, &leaf, link, owner))
+            }
+            (queue, params, _) => queue.configure(now, params, link, owner),
+        }
+    }
+}
 
 #[cfg(feature = "alloc")]
 impl QueueSpec {
@@ -318,6 +340,61 @@ mod tests {
             let mut names = 0;
             queue.counters(&mut |_, _| names += 1);
             assert!(names > 0, "{text}");
+        }
+    }
+
+    /// Packets of 1000 bytes take 1 ms at 8 Mbit/s and 10 ms at 800 kbit/s.
+    #[test]
+    fn a_shaper_takes_another_rate_and_keeps_its_packets() {
+        let link = Link::ethernet(Rate(100_000_000));
+        for text in
+            ["cake:besteffort,bandwidth=", "cake_mq:besteffort,queues=2,bandwidth=", "htb,sqm=simple,rate="]
+        {
+            let at = |rate: &str| -> QueueSpec { (String::from(text) + rate).parse().expect(text) };
+            let mut queue: AnyQueue<Header> = at("8mbit").build(link.rate, link.mtu, Nanos(0)).expect(text);
+            for cookie in 0..2000_u32 {
+                let flow_hash = (cookie % 20).wrapping_mul(0x9e37_79b1);
+                let packet =
+                    Header { cookie: cookie.into(), len: 1000, truesize: 1800, flow_hash, dsfield: 0 };
+                assert_eq!(queue.enqueue(Nanos(0), packet, &mut Ignore), Verdict::Enqueued, "{text}");
+            }
+            let mut now = Nanos(0);
+            for (rate, time_ms, packets) in [("8mbit", 200, 200), ("800kbit", 1000, 100), ("8mbit", 200, 200)]
+            {
+                let before = (queue.backlog(), queue.stats());
+                queue.reconfigure(now, &at(rate), link, &mut Ignore).expect(text);
+                assert_eq!((queue.backlog(), queue.stats()), before, "{text}{rate}");
+                let (end, mut sent) = (now + crate::Span::from_millis(time_ms), 0_u32);
+                while now < end {
+                    match queue.dequeue(now, &mut Ignore) {
+                        Some(_) => sent += 1,
+                        None => now = queue.next_wake(now).expect("packets wait"),
+                    }
+                }
+                now = end;
+                assert!(sent.abs_diff(packets) <= 12, "{text}{rate}: {sent} packets");
+            }
+        }
+    }
+
+    /// The `fq_codel` in the classes of `htb` takes part; other kinds and other trees are refused.
+    #[test]
+    fn classes_take_other_parameters_with_their_tree() {
+        let spec = |text: &str| -> QueueSpec { text.parse().expect(text) };
+        let mut queue = build("htb,rate=1mbit,sqm=simple,leaf.target=12ms", 1_000_000).expect("a queue");
+        let link = Link::ethernet(Rate(9_000_000));
+        let mut take = |text: &str| queue.reconfigure(Nanos(0), &spec(text), link, &mut Ignore);
+        assert_eq!(
+            take("htb,rate=9mbit,sqm=simplest"),
+            Err(BuildError::Htb(crate::htb::ParamsError::Number))
+        );
+        assert_eq!(take("cake,bandwidth=9mbit"), Err(BuildError::Fixed));
+        assert_eq!(take("htb,rate=9mbit,sqm=simple,leaf.target=5ms"), Ok(()));
+        let AnyQueue::Htb(htb) = &queue else { panic!("an htb") };
+        assert_eq!(htb.classes()[0].params().ceil, Rate(9_000_000));
+        for leaf in htb.classes().iter().filter_map(crate::htb::Class::queue) {
+            let AnyQueue::FqCodel(leaf) = leaf else { panic!("an fq_codel") };
+            assert_eq!(leaf.params().target, crate::Span::from_millis(5));
         }
     }
 

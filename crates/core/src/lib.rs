@@ -108,7 +108,7 @@ pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use prio::Prio;
-pub use queue::{Backlog, Configurable, Inspect, Queue, Stats};
+pub use queue::{Backlog, Configurable, Inspect, Queue, Reconfigure, Stats};
 pub use red::Red;
 pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;

@@ -138,7 +138,9 @@ impl Detour {
         }
         let states = States::open()?;
         let held = states.lock(SHAPE, interface.index)?.ok_or_else(|| {
-            Error::Refused(format!("goodqueue shape is on {name} already; end it first, with Ctrl-C or kill"))
+            Error::Refused(format!(
+                "goodqueue shape or autorate is on {name} already; end it first, with Ctrl-C or kill"
+            ))
         })?;
         if let Some(state) = kept(&states, interface.index)? {
             // The leftovers of a shaper that was killed together with its guard.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{FlowHasher, Header, Inspect, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
+use goodqueue::{FlowHasher, Header, Inspect, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Reconfigure};
 
 use crate::flows::Flows;
 use crate::frame;
@@ -74,7 +74,7 @@ pub(crate) trait Channel {
     /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
     /// Changes something in direction `way`.
-    fn change(&mut self, _way: usize, _change: Change) {}
+    fn change(&mut self, _way: usize, _change: Change, _pool: &mut Pool) {}
     /// What is inside direction `way`; nothing if it does not serve that direction.
     fn contents(&self, _way: usize) -> Contents {
         Contents::default()
@@ -211,7 +211,7 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header> + Inspect> Channel for Ways<Path<Q>> {
+impl<Q: Queue<Header> + Inspect + Reconfigure<Header>> Channel for Ways<Path<Q>> {
     fn ways(&self) -> Range<usize> {
         self.range()
     }
@@ -269,8 +269,8 @@ impl<Q: Queue<Header> + Inspect> Channel for Ways<Path<Q>> {
         self.get(way).map(Path::contents).unwrap_or_default()
     }
 
-    fn change(&mut self, way: usize, change: Change) {
-        self[way].change(change);
+    fn change(&mut self, way: usize, change: Change, pool: &mut Pool) {
+        self[way].change(change, pool);
     }
 
     fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {

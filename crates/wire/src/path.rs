@@ -3,7 +3,8 @@
 use std::iter;
 
 use goodqueue::{
-    FlowHasher, Header, Histogram, Inspect, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span,
+    FlowHasher, Header, Histogram, Inspect, Line, Link, Nanos, Port, Queue, QueueSpec, Rate, Reason,
+    Reconfigure, RingSpec, Rng, Span,
 };
 
 use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
@@ -109,6 +110,9 @@ pub struct Change {
     pub loss: Option<f64>,
     /// A new one-way delay, to all hosts. No packet overtakes those that are under way.
     pub delay: Option<Span>,
+    /// Other parameters of each queue, and the link that they are for. A queue that cannot take them
+    /// ([`Reconfigure`]) stays as it is.
+    pub queue: Option<(QueueSpec, Link)>,
 }
 
 impl Change {
@@ -146,7 +150,7 @@ pub(crate) struct Path<Q> {
     sojourn: Histogram,
 }
 
-impl<Q: Queue<Header> + Inspect> Path<Q> {
+impl<Q: Queue<Header> + Inspect + Reconfigure<Header>> Path<Q> {
     /// Allocates all memory for a specification that has been checked, and its first queue. `frames` is the
     /// size of the pool, which no delay line can exceed.
     pub(crate) fn new(
@@ -177,7 +181,16 @@ impl<Q: Queue<Header> + Inspect> Path<Q> {
         self.rate
     }
 
-    pub(crate) fn change(&mut self, Change { line, loss, delay }: Change) {
+    pub(crate) fn change(&mut self, Change { line, loss, delay, queue }: Change, pool: &mut Pool) {
+        if let Some((spec, link)) = queue {
+            let now = self.clock;
+            let (port, mut observer) = self.port(pool);
+            // Who asked has built a queue with the same kind of parameters.
+            let _ = port.change_queue(now, &mut observer, |queue, now, observer| {
+                queue.reconfigure(now, &spec, link, observer)
+            });
+            self.advance(now, pool);
+        }
         if let Some(line) = line {
             self.rate = constant(&line);
             self.port.set_line(line);

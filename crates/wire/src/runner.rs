@@ -300,7 +300,7 @@ impl<C: Channel> Runner<C> {
         // The requester holds the lock only for a moment.
         let changes = self.shared.changes.lock().map(|mut changes| std::mem::take(&mut *changes));
         for (way, change) in changes.unwrap_or_default() {
-            self.channel.change(way, change);
+            self.channel.change(way, change, &mut self.pool);
         }
     }
 

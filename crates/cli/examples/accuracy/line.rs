@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue::details::flags;
 use goodqueue::{
-    AnyQueue, Backlog, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats,
-    Verdict,
+    AnyQueue, Backlog, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Reconfigure, Rng, Span,
+    Stats, Verdict,
 };
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 
@@ -164,6 +164,8 @@ impl Queue<Frame> for Logged {
 }
 
 impl Inspect for Logged {}
+
+impl Reconfigure<Frame> for Logged {}
 
 /// Client, line and server, each in a namespace of its own.
 pub(crate) struct Path {

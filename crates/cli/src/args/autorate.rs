@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::ShaperArgs;
 
@@ -11,6 +11,7 @@ Examples:
   goodqueue autorate wwan0 --up 1mbit..30mbit --down 5mbit..150mbit     # LTE
   goodqueue autorate eth0 --up 18mbit --down 20mbit..200mbit            # only downloads vary
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --reflector 192.0.2.1,192.0.2.9
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --shaper shape --queue fq_pie
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit
 
@@ -19,10 +20,22 @@ can ever reach. Each shaper starts at a third of MOST. A single rate never chang
 
 It sends 20 probes a second to the reflectors in turn. Over IPv4 it first asks for ICMP timestamps, which \
 show the delay of each direction; a reflector that does not answer them gets echo requests (ping). It needs \
-CAP_NET_ADMIN and CAP_NET_RAW, which root has. Ctrl-C restores what was there before.";
+CAP_NET_ADMIN and CAP_NET_RAW, which root has. Ctrl-C restores what was there before.
+
+--shaper shape: frames take a detour through this program, as in `goodqueue shape`. Use it for a queue that the \
+kernel lacks.";
 
 /// The default reflectors: public resolvers, each in many places, so that one is near.
 const REFLECTORS: &str = "1.1.1.1,1.0.0.1,8.8.8.8,8.8.4.4,9.9.9.9,149.112.112.112";
+
+/// The shapers whose rates follow the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shapers {
+    /// The kernel's queues, as `goodqueue sqm` sets them up
+    Sqm,
+    /// The queues of this program, as `goodqueue shape` runs them
+    Shape,
+}
 
 /// `goodqueue autorate`.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +53,9 @@ pub struct AutorateArgs {
     /// replace bad ones
     #[arg(long, value_name = "ADDRESS", default_value = REFLECTORS, value_delimiter = ',')]
     pub reflector: Vec<IpAddr>,
+    /// Whose queues shape
+    #[arg(long = "shaper", value_name = "WHOSE", default_value = "sqm")]
+    pub shapers: Shapers,
     /// The queues and the link.
     #[command(flatten)]
     pub shaper: ShaperArgs,

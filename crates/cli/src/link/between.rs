@@ -79,10 +79,7 @@ impl Session<'_> {
         drop(control);
         let is_gone = !link.is_running();
         let given_back = give_back();
-        let emptied = Instant::now() + EMPTIED;
-        while link.is_running() && !link.is_idle() && Instant::now() < emptied {
-            std::thread::sleep(LOOK);
-        }
+        empty(&link);
         let fault = link.fault();
         let record = link.stop(own(&self.plan.warnings, self.test))?;
         self::tell(&record, rates, self.told, self.json)?;
@@ -101,6 +98,14 @@ impl Session<'_> {
             return Err(Error::Machine(why));
         }
         Ok(())
+    }
+}
+
+/// Waits until what is in the queues of a link has left, when nothing comes any more.
+pub(crate) fn empty(link: &Link) {
+    let emptied = Instant::now() + EMPTIED;
+    while link.is_running() && !link.is_idle() && Instant::now() < emptied {
+        std::thread::sleep(LOOK);
     }
 }
 

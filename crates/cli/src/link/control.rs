@@ -53,7 +53,7 @@ enum Asked {
 }
 
 /// The listening end.
-pub(super) struct Control {
+pub(crate) struct Control {
     folder: PathBuf,
     asked: Receiver<(Asked, Sender<String>)>,
     /// Of whom it tells, without what passes.
@@ -65,7 +65,7 @@ pub(super) struct Control {
 impl Control {
     /// Listens for requests. Call it after the link's start: it starts a thread.
     /// `name` and `interfaces` are those of [`LinkStatus`].
-    pub(super) fn listen(name: &str, interfaces: &[&str], can_change: bool) -> Result<Control, Error> {
+    pub(crate) fn listen(name: &str, interfaces: &[&str], can_change: bool) -> Result<Control, Error> {
         let begin = if can_change { FOLDERS[0] } else { FOLDERS[1] };
         let folder = std::env::temp_dir().join(format!("{begin}{}", std::process::id()));
         let failed =
@@ -93,7 +93,7 @@ impl Control {
     }
 
     /// Does what was asked for; returns what is different now.
-    pub(super) fn apply(&self, link: &mut Link) -> Vec<LinkChange> {
+    pub(crate) fn apply(&self, link: &mut Link) -> Vec<LinkChange> {
         let mut done = Vec::new();
         for (asked, answer) in self.asked.try_iter() {
             let said = match asked {

@@ -38,6 +38,11 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
     refused("autorate lo --up 1..5mbit --down 1mbit", &["a number without a unit; write a rate as tc does"]);
     refused("autorate lo --up 1mbit.. --down 1mbit", &["--up 1mbit..: ", "as in 20mbit"]);
+    refused("autorate nope0 --up 1mbit --down 1mbit --shaper shape", &["there is no interface nope0"]);
+    refused(
+        "autorate lo --up 1mbit..9mbit --down 1mbit..9mbit --shaper shape --queue tbf,rate=5mbit,burst=5k,limit=100k",
+        &["--queue tbf,", "it would always shape to 5mbit", "cake, cake_mq and htb"],
+    );
     refused("watch nope0", &["there is no interface nope0"]);
     refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
     refused("airtime --interval 1ms", &["--interval", "from 100ms to 1h"]);
@@ -243,6 +248,11 @@ fn a_unit_of_systemd_has_what_was_typed() {
     let text = stdout(&output);
     assert!(text.contains("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\n"), "{text}");
     assert!(!text.contains("ExecStop="), "{text}");
+    let script = script.replace("--layout", "--shaper shape --layout");
+    let Some(output) = in_namespace(&script) else { return };
+    let text = stdout(&output);
+    assert!(text.contains("--down 9mbit --shaper shape --layout simple\n"), "{text}");
+    assert!(text.contains("=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK\n"), "{text}");
     let script = "ip link add q0 type veth peer name q1
         $GOODQUEUE shape q0 --up 5mbit --down 9mbit --systemd --queue cake,nat=on";
     let Some(output) = in_namespace(script) else { return };

@@ -27,9 +27,9 @@ use crate::{
 };
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use crate::{
-    Rng,
+    QueueSpec, Reconfigure, Rng,
     arena::Slot,
-    spec::{MAX_PACKETS, Properties},
+    spec::{MAX_PACKETS, Properties, QueueParams},
 };
 
 /// The least time between two looks of an instance at the others (Linux `sync_time`).
@@ -420,6 +420,28 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     }
 }
 
+/// Each member of a group takes the parameters by itself, and keeps its share of the rate until it looks
+/// again.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet, D: Draws> Reconfigure<P> for Member<P, D> {
+    fn reconfigure(
+        &mut self,
+        now: Nanos,
+        spec: &QueueSpec,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        let QueueParams::CakeMq(setup) = spec.params() else { return Err(BuildError::Fixed) };
+        let Instance { cake, active, .. } = &mut self.instance;
+        cake.configure(now, setup.instance().params(link), link, owner)?;
+        if *active > 1 {
+            cake.divide_rate(*active);
+        }
+        self.show();
+        Ok(())
+    }
+}
+
 /// The flows and tins of its own instance.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Inspect for Member<P, D> {
@@ -555,6 +577,29 @@ mod tests {
         assert_eq!((active(&queue), rates), (alloc::vec![1, 1], alloc::vec![2_000_000; 2]));
         let none = <CakeMq<Header>>::new(Nanos(0), params(), LINK, Vec::new());
         assert_eq!(none.err(), Some(BuildError::NoPlace));
+    }
+
+    #[cfg(target_has_atomic = "64")]
+    #[test]
+    fn a_member_with_another_rate_keeps_its_share_of_it() {
+        let spec = |text: &str| -> QueueSpec { text.parse().expect(text) };
+        let QueueParams::CakeMq(setup) = *spec("cake_mq:besteffort,bandwidth=8mbit").params() else {
+            panic!("a cake_mq")
+        };
+        let members = Member::<Header>::build(&setup, 2, LINK, Nanos(0), Rng::new(1)).expect("members");
+        let Ok([mut one, mut other]) = <[_; 2]>::try_from(members) else { panic!("two") };
+        let packet = Header { len: 100, truesize: 800, ..Header::default() };
+        for member in [&mut one, &mut other] {
+            member.enqueue(Nanos(START), packet, &mut Ignore);
+            member.enqueue(Nanos(START), packet, &mut Ignore);
+        }
+        one.dequeue(Nanos(START), &mut Ignore).expect("a packet");
+        let twice = spec("cake_mq:besteffort,bandwidth=16mbit");
+        one.reconfigure(Nanos(START), &twice, LINK, &mut Ignore).expect("parameters");
+        assert_eq!((one.instance().active(), one.backlog().packets), (2, 1));
+        assert_eq!(one.instance().cake().tin(0).map(|tin| tin.rate), Some(1_000_000));
+        let cake = one.reconfigure(Nanos(START), &spec("cake,bandwidth=9mbit"), LINK, &mut Ignore);
+        assert_eq!(cake, Err(BuildError::Fixed));
     }
 
     #[test]

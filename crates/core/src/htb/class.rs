@@ -68,6 +68,27 @@ impl ClassParams {
         let by_rate = u32::try_from(self.rate.0 / 8 / 10).unwrap_or(u32::MAX).clamp(1000, 200_000);
         self.quantum.map_or(by_rate, |quantum| quantum.max(1))
     }
+
+    /// Checks the parameters of the class at `place`.
+    pub(super) fn check(&self, place: usize) -> Result<(), ParamsError> {
+        let ClassParams { rate, ceil, burst, cburst, prio, parent, .. } = *self;
+        if rate.0 < 8 {
+            return Err(ParamsError::Rate);
+        }
+        if ceil < rate {
+            return Err(ParamsError::Ceil);
+        }
+        if burst == 0 || cburst == 0 {
+            return Err(ParamsError::Burst);
+        }
+        if usize::from(prio) >= PRIOS {
+            return Err(ParamsError::Prio);
+        }
+        if parent.is_some_and(|parent| parent >= place) {
+            return Err(ParamsError::Parent);
+        }
+        Ok(())
+    }
 }
 
 /// The mode of a class.
@@ -305,24 +326,14 @@ impl<Q> Class<Q> {
         is_over
     }
 
-    /// Checks the parameters of a class.
-    pub(super) fn check(&self, place: usize) -> Result<(), ParamsError> {
-        let ClassParams { rate, ceil, burst, cburst, prio, parent, .. } = self.params;
-        if rate.0 < 8 {
-            return Err(ParamsError::Rate);
-        }
-        if ceil < rate {
-            return Err(ParamsError::Ceil);
-        }
-        if burst == 0 || cburst == 0 {
-            return Err(ParamsError::Burst);
-        }
-        if usize::from(prio) >= PRIOS {
-            return Err(ParamsError::Prio);
-        }
-        if parent.is_some_and(|parent| parent >= place) {
-            return Err(ParamsError::Parent);
-        }
-        Ok(())
+    /// Sets other parameters. Parent and priority stay, and so do the tokens, which are times.
+    pub(super) fn change(&mut self, to: &ClassParams) {
+        let ClassParams { parent, prio, .. } = self.params;
+        let Class { params, rate, ceil, buffer, cbuffer, quantum, .. } =
+            Class::<Q>::inner(ClassParams { parent, prio, ..*to });
+        (self.params, self.rate, self.ceil) = (params, rate, ceil);
+        (self.buffer, self.cbuffer, self.quantum) = (buffer, cbuffer, quantum);
+        // A packet as long as the last one has another cost now.
+        self.len = UNKNOWN;
     }
 }

@@ -108,7 +108,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
         let mut parents = 0_u64;
         for (place, class) in classes.iter().enumerate() {
-            class.check(place)?;
+            class.params().check(place)?;
             parents |= if class.parent == ROOT { 0 } else { 1 << class.parent };
         }
         for place in 0..classes.len() {
@@ -132,6 +132,39 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     /// The classes.
     pub fn classes(&self) -> &[Class<Q>] {
         self.classes.as_ref()
+    }
+
+    /// Gives all classes other rates, bursts, quanta and lengths of packets, or none if it fails. Parents and
+    /// priorities stay, and so do the packets. What a class owes of its last packet stays as a time.
+    ///
+    /// # Errors
+    /// If there are not as many as classes, or one is not valid.
+    pub fn change_classes(&mut self, params: &[ClassParams]) -> Result<(), ParamsError> {
+        let classes = self.classes.as_mut();
+        if params.len() != classes.len() {
+            return Err(ParamsError::Number);
+        }
+        params.iter().enumerate().try_for_each(|(place, params)| params.check(place))?;
+        for (class, params) in classes.iter_mut().zip(params) {
+            class.change(params);
+        }
+        Ok(())
+    }
+
+    /// Calls `change` with the queue of each leaf, to give it other parameters, up to the first error.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub fn change_leaves<E>(&mut self, mut change: impl FnMut(&mut Q) -> Result<(), E>) -> Result<(), E> {
+        for (place, class) in self.classes.as_mut().iter_mut().enumerate() {
+            let Some(queue) = &mut class.queue else { continue };
+            let before = queue.backlog();
+            change(queue)?;
+            if place != self.last {
+                self.others.change(before, queue.backlog());
+            }
+        }
+        Ok(())
     }
 
     /// Priorities at which a class has packets to send.
@@ -368,7 +401,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Htb<P, Q, M> {
-    /// The parameters of the classes are in the classes, and stay as they are.
+    /// The parameters of the classes are in the classes, and stay as they are: [`Htb::change_classes`].
     type Params = Map;
     /// The classes, each after its parent; the queues of the leaves are empty.
     type Parts = M::Of<Class<Q>>;

@@ -12,6 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use goodqueue::spec::QueueParams;
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::{Direction, EngineHealth, LinkPlan, QueueSeries, Record, Run, TestPlan, Validity};
@@ -41,6 +42,10 @@ pub use super::relay::Exposed;
 pub(super) const STEP: Span = Span::from_millis(100);
 /// Most rows of a series, an hour: then every second row is removed, and later ones are twice as far apart.
 const MOST_ROWS: usize = 36_000;
+/// The longest wait for a new state of the engine, which shows one every 10 ms, and the time between two
+/// looks at it.
+const LATEST: Span = Span::from_millis(50);
+const LOOK: Duration = Duration::from_millis(1);
 /// Most changes that the record lists.
 const MOST_NOTES: usize = 100;
 
@@ -160,6 +165,8 @@ pub struct ConnectionSnapshot {
 /// A direction at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
+    /// Bytes that came to the queue since the link began, Ethernet headers included.
+    pub arrived_bytes: u64,
     /// Bytes that the line has sent since the link began.
     pub sent_bytes: u64,
     /// Bytes that wait in the queue and in the ring below it.
@@ -258,7 +265,8 @@ impl Link {
 
     /// Shapes the traffic between real interfaces, with a queue for each direction. A queue that does not
     /// shape by itself has a line with the rate of `plan` below it. There is no delay, and no loss. Each
-    /// instance of a `cake_mq` has a thread; see [`with_instances`].
+    /// instance of a `cake_mq` has a thread; see [`with_instances`]. [`Link::reshape`] changes the rates; the
+    /// queues have places for what waits at the first ones.
     ///
     /// # Errors
     /// Those of [`Link::start`].
@@ -332,12 +340,30 @@ impl Link {
         lab.client().run(|| command.spawn()).map_err(io::Error::other)?
     }
 
-    /// The current state up and down. It also records the state of the queues: call this about ten times a
-    /// second.
+    /// The state up and down, at most about 10 ms ago. It also records the state of the queues: call this
+    /// about ten times a second.
     pub fn look(&mut self) -> [Moment; 2] {
         let sample = self.engine.sample();
-        self.keep(&sample);
+        self.look_at(&sample)
+    }
+
+    /// [`Link::look`], and when the state was this, by the clock of [`goodqueue_wire::now`]: after the call
+    /// began. It takes up to about 10 ms. If the engine is late by more, the state is older.
+    pub fn look_now(&mut self) -> (Nanos, [Moment; 2]) {
+        let asked = goodqueue_wire::now();
+        loop {
+            let sample = self.engine.sample();
+            if sample.at >= asked || goodqueue_wire::now().since(asked) >= LATEST {
+                return (sample.at, self.look_at(&sample));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn look_at(&mut self, sample: &EngineSample) -> [Moment; 2] {
+        self.keep(sample);
         [&sample.up, &sample.down].map(|path: &PathSample| Moment {
+            arrived_bytes: path.arrived.bytes,
             sent_bytes: path.line.bytes,
             waiting_bytes: path.backlog.bytes + path.ring.bytes,
             dropped: path.dropped_in_all(),
@@ -406,7 +432,8 @@ impl Link {
         }
         let (delay, loss) = (change.rtt_ns.map(|ns| Span(ns / 2)), change.loss);
         for (direction, line) in [(goodqueue::Direction::Up, up?), (goodqueue::Direction::Down, down?)] {
-            self.engine.change(direction, Change { line, loss, delay }).map_err(Error::usage)?;
+            let change = Change { line, loss, delay, queue: None };
+            self.engine.change(direction, change).map_err(Error::usage)?;
         }
         // Earlier samples of the lines are for other rates.
         if change.up_bps.is_some() || change.down_bps.is_some() {
@@ -418,6 +445,31 @@ impl Link {
             self.notes.push(format!("changed at {at:.1} s: {change}"));
         }
         Ok(())
+    }
+
+    /// Gives a direction of [`Link::shaping`] another rate, within about 20 ms: that to which `queue` shapes,
+    /// otherwise `rate`. `queue` has the kind of the direction's queue. No packet is lost, and the one on the
+    /// line leaves at the old rate.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a rate of 0; then nothing changes.
+    pub fn reshape(
+        &mut self,
+        direction: goodqueue::Direction,
+        queue: &QueueSpec,
+        rate: Rate,
+    ) -> Result<(), Error> {
+        let line = Serializer::new(rate).ok_or_else(|| Error::Usage("a rate of 0 sends nothing".into()))?;
+        let is_shaper = queue.shaped_rate().is_some();
+        // A limit in time is a number of bytes at the rate of the line.
+        let is_limited = is_shaper || matches!(queue.params(), QueueParams::Fifo(_));
+        let change = Change {
+            line: (!is_shaper).then_some(Line::Rate(line)),
+            queue: is_limited.then(|| (*queue, goodqueue::Link::ethernet(rate))),
+            ..Change::default()
+        };
+        self.rates = [None; 2];
+        self.engine.change(direction, change).map_err(Error::usage)
     }
 
     /// Whether no connection to a service is open, and no packet is under way. A packet that came within

@@ -9,8 +9,8 @@ use std::thread;
 use goodqueue::cake::{Member, TinState};
 use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{
-    AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span,
-    Stats, Verdict,
+    AnyQueue, Backlog, BuildError, Bytes, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate,
+    Reconfigure, Rng, Span, Stats, Verdict,
 };
 use goodqueue_own::{Library, LibraryQueue};
 use goodqueue_wire::{Frame, MOST_QUEUES};
@@ -223,6 +223,23 @@ impl Queue<Frame> for RunningQueue {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each!(self, queue => queue.counters(each));
+    }
+}
+
+/// A user-defined queue stays as it is.
+impl Reconfigure<Frame> for RunningQueue {
+    fn reconfigure(
+        &mut self,
+        now: Nanos,
+        spec: &QueueSpec,
+        link: Link,
+        owner: &mut impl Owner<Frame>,
+    ) -> Result<(), BuildError> {
+        match self {
+            RunningQueue::Catalogue(queue) => queue.reconfigure(now, spec, link, owner),
+            RunningQueue::Member(queue) => queue.reconfigure(now, spec, link, owner),
+            RunningQueue::Own(_) | RunningQueue::Program(_) => Err(BuildError::Fixed),
+        }
     }
 }
 

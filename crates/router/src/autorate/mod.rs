@@ -1,28 +1,23 @@
 //! Follows a link whose rate varies: the controller [`goodqueue::autorate::Follow`], with real reflectors and
-//! the kernel's shapers.
+//! the shapers of an interface.
 //!
-//! [`Autorate::start`] shapes an interface as [`crate::sqm`] does. [`Autorate::step`] asks a reflector, reads
-//! the queues' counters, and gives the shapers the rates that the controller has decided. At the end it
-//! restores everything.
+//! [`Autorate::step`] asks a reflector, reads the shapers' counters, and gives the shapers the rates that the
+//! controller has decided. A [`Shaper`] is what it needs of them: [`Kernel`] is the kernel's queueing
+//! disciplines, and a program can have queues of its own.
 
 pub mod icmp;
+mod kernel;
 mod pinger;
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use goodqueue::autorate::{
-    Controller, Decision, Decisions, Follow, Limits, MOST_REFLECTORS, Params, Traffic,
-};
-use goodqueue::{Bytes, Direction, Rate, Span};
-use goodqueue_wire::Lock;
-use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use goodqueue::autorate::{Controller, Decision, Decisions, Follow, Limits, Params, Traffic};
+use goodqueue::{Bytes, Direction, Nanos, Rate, Span};
 
-use crate::error::{ENODEV, ENOENT};
-use crate::sqm::{self, Outcome, plan};
-use crate::tc::{Change, Installed, installed};
-use crate::{Error, Result};
-use pinger::{Event, Pinger};
+use crate::Result;
+pub use kernel::Kernel;
+use pinger::Event;
+pub use pinger::Pinger;
 
 /// A probe is sent this often: 20 a second.
 const PROBE: Duration = Duration::from_millis(50);
@@ -30,18 +25,32 @@ const PROBE: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_millis(25);
 /// After a longer pause, such as a sleeping laptop, the steps start again from now.
 const LATE: Duration = Duration::from_secs(1);
-/// The Ethernet header, which is not counted for arriving packets.
-const ETHERNET: u64 = 14;
 
-/// The settings of [`Autorate`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// The interface, its queues and its link. The rates are those at the beginning.
-    pub shaper: sqm::Settings,
-    /// The range of rates for each shaper: up, down.
-    pub limits: [Limits; 2],
-    /// The reflectors to ask, 2 to [`MOST_REFLECTORS`].
-    pub reflectors: Vec<IpAddr>,
+/// The shapers of both directions of an interface.
+pub trait Shaper {
+    /// Reads the counters.
+    ///
+    /// # Errors
+    /// If a shaper or the interface is gone.
+    fn read(&mut self) -> Result<Reading>;
+
+    /// Gives a direction another rate. Packets that wait go on waiting.
+    ///
+    /// # Errors
+    /// If a shaper or the interface is gone.
+    fn set(&mut self, direction: Direction, rate: Rate) -> Result<()>;
+}
+
+/// The counters of two shapers, in the order of [`Direction::BOTH`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How long ago the counters had these values.
+    pub age: Duration,
+    /// Bytes since some moment, Ethernet headers included: up, those that left the shaper; down, those that
+    /// arrived from the link, also if the shaper dropped them.
+    pub passed: [u64; 2],
+    /// Bytes that wait in the shapers.
+    pub waiting: [u64; 2],
 }
 
 /// The state of an interface.
@@ -57,12 +66,10 @@ pub struct Now {
     pub round_trip: Option<Span>,
 }
 
-/// A link that is followed. Dropping it restores the previous state.
-pub struct Autorate {
-    shaper: sqm::Settings,
-    route: Route,
-    interface: Interface,
-    ifb: u32,
+/// A link that is followed.
+#[derive(Debug)]
+pub struct Autorate<S> {
+    shaper: S,
     follow: Follow,
     pinger: Pinger,
     /// When the next step ends, and when the next probe leaves.
@@ -74,51 +81,30 @@ pub struct Autorate {
     looked: Instant,
     waits: [Span; 2],
     round_trip: Option<Span>,
-    /// Tells other processes that the rates change.
-    held: Option<Lock>,
 }
 
-impl Autorate {
-    /// Shapes the interface. The returned texts say what was found and cleaned up.
-    ///
-    /// # Errors
-    /// Those of [`sqm::start`]; `Refused` for a wrong number of reflectors; `Missing` without `CAP_NET_RAW`.
-    pub fn start(settings: Settings, fall_back: bool) -> Result<(Autorate, Vec<String>)> {
-        let count = settings.reflectors.len();
-        if !(2..=MOST_REFLECTORS).contains(&count) {
-            return Err(Error::Refused(format!(
-                "{count} reflectors: give 2 to {MOST_REFLECTORS}, so that a bad one can be told from a bad link"
-            )));
-        }
-        // Open the sockets first: if that fails, nothing has been touched.
-        let pinger = Pinger::open(&settings.shaper.interface, &settings.reflectors)?;
-        let mut route = Route::open()?;
-        let (Outcome { plan, settings: shaper, notes, .. }, held) = sqm::follow(&settings.shaper, fall_back)?;
-        let all = interfaces(&mut route)?;
-        let ifb = plan.shaped.ifb().and_then(|ifb| all.iter().find(|interface| interface.name == ifb));
-        let autorate = Autorate {
-            follow: Follow::new(settings.limits, count, Params::default()),
-            rates: settings.limits.map(|limits| limits.start),
-            interface: sqm::find(&all, &shaper.interface)?.clone(),
-            ifb: ifb.map_or(0, |ifb| ifb.index),
+impl<S: Shaper> Autorate<S> {
+    /// Follows the link with `shaper`, whose rates are those at the beginning of `limits`: up, down.
+    #[must_use]
+    pub fn new(shaper: S, pinger: Pinger, limits: [Limits; 2]) -> Autorate<S> {
+        Autorate {
             shaper,
-            route,
+            follow: Follow::new(limits, pinger.count(), Params::default()),
             pinger,
             next: [Instant::now() + STEP, Instant::now()],
             counted: None,
+            rates: limits.map(|limits| limits.start),
             passed: [0; 2],
             looked: Instant::now(),
             waits: [Span::ZERO; 2],
             round_trip: None,
-            held: Some(held),
-        };
-        Ok((autorate, notes))
+        }
     }
 
     /// Runs the next 25 ms; returns what was decided.
     ///
     /// # Errors
-    /// `Kernel` or `Refused` if the interface or a shaper is gone, or the IFB has another name.
+    /// Those of [`Shaper`].
     pub fn step(&mut self) -> Result<Vec<Decision>> {
         let mut decided = Vec::new();
         let [end, probe] = self.next;
@@ -149,22 +135,14 @@ impl Autorate {
 
     /// Reads the counters, and tells the controller.
     fn count(&mut self, decided: &mut Vec<Decision>) -> Result<()> {
-        let all = installed(&mut self.route)?;
-        let find = |index: u32, is_meant: fn(&Installed) -> bool| {
-            let found = all.iter().find(|qdisc| qdisc.index == index && is_meant(qdisc));
-            found.map(|found| found.counts).ok_or_else(|| self.gone())
-        };
-        let ours = |qdisc: &Installed| qdisc.is_root() && qdisc.handle == sqm::HANDLE;
-        let up = find(self.interface.index, ours)?;
-        let arrived = find(self.interface.index, Installed::is_ingress)?;
-        let down = find(self.ifb, ours)?;
-        let total = [up.bytes, arrived.bytes + ETHERNET * u64::from(arrived.packets)];
-        let before = self.counted.replace(total).unwrap_or(total);
-        let bytes = [0, 1].map(|way: usize| total[way].saturating_sub(before[way]));
-        self.waits = [0, 1].map(|way| self.rates[way].tx_time(Bytes([up, down][way].backlog.into())));
+        let Reading { age, passed, waiting } = self.shaper.read()?;
+        let age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        let at = Nanos(self.pinger.now().0.saturating_sub(age));
+        let before = self.counted.replace(passed).unwrap_or(passed);
+        let bytes = [0, 1].map(|way: usize| passed[way].saturating_sub(before[way]));
+        self.waits = [0, 1].map(|way| self.rates[way].tx_time(Bytes(waiting[way])));
         self.passed = [0, 1].map(|way| self.passed[way] + bytes[way]);
-        let traffic = Traffic { bytes, waits: self.waits.map(Some) };
-        let decisions = self.follow.traffic(self.pinger.now(), traffic);
+        let decisions = self.follow.traffic(at, Traffic { bytes, waits: self.waits.map(Some) });
         self.take(decisions, decided)
     }
 
@@ -174,50 +152,11 @@ impl Autorate {
         for (way, direction) in Direction::BOTH.into_iter().enumerate() {
             let rate = self.follow.rate(direction);
             if self.rates[way] != rate {
-                self.set(direction, rate)?;
+                self.shaper.set(direction, rate)?;
                 self.rates[way] = rate;
             }
         }
         Ok(())
-    }
-
-    fn set(&mut self, direction: Direction, rate: Rate) -> Result<()> {
-        let before = self.rates[direction as usize];
-        let of = |rate: Rate| {
-            let (up, down) = if direction == Direction::Up { (Some(rate), None) } else { (None, Some(rate)) };
-            plan(&sqm::Settings { up, down, ..self.shaper.clone() }, &self.interface)
-        };
-        let changes = of(rate)?.after(of(before)?);
-        let is_gone = |error: &Error| matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV)));
-        match self.make(&changes) {
-            // The kernel looks interfaces up by name.
-            Err(error) if is_gone(&error) && self.has_new_name()? => self.make(&changes),
-            made => made,
-        }
-        .map_err(|error| if is_gone(&error) { self.gone() } else { error })
-    }
-
-    /// Makes changes that were planned for the name that the interface had at the beginning.
-    fn make(&mut self, changes: &[Change]) -> Result<()> {
-        let (then, now) = (&self.shaper.interface, &self.interface.name);
-        changes.iter().try_for_each(|change| change.clone().moved(then, now).make(&mut self.route))
-    }
-
-    /// Whether the interface has been renamed; if so, takes over its new name.
-    fn has_new_name(&mut self) -> Result<bool> {
-        let all = interfaces(&mut self.route)?;
-        let now = all.into_iter().find(|interface| interface.index == self.interface.index);
-        let now = now.filter(|now| now.name != self.interface.name);
-        let is_new = now.is_some();
-        self.interface.name = now.map_or_else(|| std::mem::take(&mut self.interface.name), |now| now.name);
-        Ok(is_new)
-    }
-
-    fn gone(&self) -> Error {
-        Error::Refused(format!(
-            "the shaper of {} is gone: somebody else has changed it, or the interface",
-            self.shaper.interface
-        ))
     }
 
     /// The current state. The load is since the last call.
@@ -233,27 +172,8 @@ impl Autorate {
         }
     }
 
-    /// Restores the previous state; the text says what that is.
-    ///
-    /// # Errors
-    /// Those of [`sqm::stop`].
-    pub fn stop(mut self) -> Result<String> {
-        self.put_back()
-    }
-
-    fn put_back(&mut self) -> Result<String> {
-        self.held = None;
-        let all = interfaces(&mut self.route)?;
-        // It may have a new name.
-        let now = all.iter().find(|interface| interface.index == self.interface.index);
-        sqm::stop(&now.unwrap_or(&self.interface).name)
-    }
-}
-
-impl Drop for Autorate {
-    fn drop(&mut self) {
-        if self.held.is_some() {
-            let _ = self.put_back();
-        }
+    /// Ends the probes; returns the shaper.
+    pub fn end(self) -> S {
+        self.shaper
     }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use goodqueue::autorate::{Delays, Sample};
+use goodqueue::autorate::{Delays, MOST_REFLECTORS, Sample};
 use goodqueue::{Nanos, Span};
 use goodqueue_wire as wire;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -68,9 +68,9 @@ pub(super) enum Event {
 /// An answer with its sender and the time when it came.
 type Arrived = (IpAddr, Instant, Answer);
 
-/// Probes of a controller.
+/// Probes of a controller to its reflectors.
 #[derive(Debug)]
-pub(super) struct Pinger {
+pub struct Pinger {
     reflectors: Vec<Reflector>,
     /// The one that is asked next.
     next: usize,
@@ -88,11 +88,18 @@ pub(super) struct Pinger {
 }
 
 impl Pinger {
-    /// Opens sockets that send through `interface`.
+    /// Opens sockets that send to 2 to [`MOST_REFLECTORS`] reflectors through `interface`. Open them before
+    /// the interface is shaped: if that fails, nothing has been touched.
     ///
     /// # Errors
-    /// `Missing` without the right to do so.
-    pub(super) fn open(interface: &str, reflectors: &[IpAddr]) -> Result<Pinger> {
+    /// `Refused` for another number of reflectors, `Missing` without `CAP_NET_RAW`.
+    pub fn open(interface: &str, reflectors: &[IpAddr]) -> Result<Pinger> {
+        let count = reflectors.len();
+        if !(2..=MOST_REFLECTORS).contains(&count) {
+            return Err(Error::Refused(format!(
+                "{count} reflectors: give 2 to {MOST_REFLECTORS}, so that a bad one can be told from a bad link"
+            )));
+        }
         let random = RandomState::new();
         let secret = random.hash_one(1);
         // Sixteen bits of another number: the id does not reveal the secret.
@@ -157,6 +164,11 @@ impl Pinger {
         let thread = thread::Builder::new().name("answers".into()).spawn(work).map_err(failed("clone"))?;
         self.threads.push(thread);
         Ok(())
+    }
+
+    /// Number of reflectors.
+    pub(super) fn count(&self) -> usize {
+        self.reflectors.len()
     }
 
     /// Time since the beginning.

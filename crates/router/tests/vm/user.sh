@@ -145,6 +145,40 @@ renamed wan9 wan0
 shown >/tmp/after
 ok "autorate: and puts everything back" same /tmp/before /tmp/after
 
+# The same with our own queues: `cake`, and the line below a queue that does not shape.
+follows --shaper shape
+ok "autorate with our queues: a ping passes" ping -c 2 10.0.2.2
+ok "autorate with our queues: a second one is refused" ends 2 'already; end it first' $follow --shaper shape
+ok "autorate with our queues: it is watched" ends 0 'autorate wan0' goodqueue watch wan0 --count 1 --interval 200ms --idle
+uploads
+ok "autorate with our queues: up, it finds the 5 Mbit/s of the modem ($up kbit/s)" between 4000 "$up" 5250
+wait $test
+goodqueue test 10.0.2.2 --key $key tcp_8down --length 22s --idle 1s --quiet >/tmp/down 2>&1 &
+test=$!
+sleep 14
+ok "autorate with our queues: down, it finds the 10 Mbit/s of the modem ($(reached down) kbit/s)" \
+  between 8000 "$(reached down)" 10500
+ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 4mbit burst 5k limit 600k
+sleep 5
+ok "autorate with our queues: down, it follows when the modem falls to 4 Mbit/s ($(rate down) kbit/s)" \
+  between 3000 "$(rate down)" 4200
+ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 10mbit burst 5k limit 600k
+wait $test
+ok "autorate with our queues: Ctrl-C ends it" ends_well
+shown >/tmp/after
+ok "autorate with our queues: Ctrl-C has put everything back" same /tmp/before /tmp/after
+for queue in "--queue fq_codel" "--layout simple"; do
+  follows --shaper shape $queue
+  uploads
+  ok "autorate with our queues: $queue follows, too ($up kbit/s)" between 4000 "$up" 5250
+  wait $test
+  ok "autorate with our queues: $queue ends well" ends_well
+done
+follows --shaper shape
+kill -9 "$autorate"; wait "$autorate" 2>/dev/null; sleep 1
+shown >/tmp/after
+ok "autorate with our queues: killed, the guard puts everything back" same /tmp/before /tmp/after
+
 # Our own queues on the interface, beside the kernel's.
 takes() { goodqueue shape wan0 --up 4500kbit --down 9mbit "$@" >/tmp/shaped 2>/tmp/shape.err & shape=$!; sleep 1.5; }
 ends_well() { kill -INT "$1"; wait "$1"; }

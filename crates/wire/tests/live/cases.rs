@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use goodqueue::cake::{Diffserv, Member, MqSetup};
-use goodqueue::spec::Link;
+use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Rng, Serializer};
 use goodqueue_wire::netlink::Tracking;
 use goodqueue_wire::{
@@ -63,6 +63,7 @@ cases![ONE_THREAD, "", false:
     each_frame_comes_to_one_thread_of_its_direction,
     super_packets_come_to_several_threads,
     several_queues_need_no_line,
+    running_queues_take_another_rate,
 ];
 
 // Those of the engine again, with a thread for each direction.
@@ -816,6 +817,38 @@ fn threads_of_a_direction_share_its_rate() -> Outcome {
     assert!(packets.iter().all(|&one| one * 20 > all), "one thread had nearly all: {packets:?}");
     assert!(error.abs() < 0.01, "{:+.3} %", error * 100.0);
     assert_eq!(after, 0, "bytes sent by a thread that did not hear of the loss");
+    Outcome::Passed
+}
+
+/// Two threads for upstream traffic get another rate while packets wait, twice: together they send at that
+/// rate, within 1 %.
+fn running_queues_take_another_rate() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let rates = [10, 40].map(|mbit| Rate(mbit * 1_000_000));
+    let (report, errors) = valid_or_skip!(|| {
+        let spec = EngineSpec::new(shared(rates[1], 2), shared(Rate(1_000_000_000), 1));
+        let engine = Engine::start(&lab, spec).unwrap();
+        let errors = floods(&lab, 32, 4.0 * rates[1].0 as f64, || {
+            rates.map(|rate| {
+                let diffserv = Diffserv::Besteffort;
+                let setup = MqSetup { bandwidth: Some(rate), diffserv, ..MqSetup::default() };
+                let queue = QueueSpec::try_from(QueueParams::CakeMq(setup)).unwrap();
+                let change = Change { queue: Some((queue, Link::ethernet(rate))), ..Change::default() };
+                engine.change(Direction::Up, change).unwrap();
+                std::thread::sleep(Duration::from_millis(500));
+                let first = engine.sample();
+                std::thread::sleep(Duration::from_millis(1000));
+                let last = engine.sample();
+                let bits = (last.up.sent.bytes - first.up.sent.bytes) as f64 * 8.0;
+                bits / last.at.since(first.at).as_secs_f64() / rate.0 as f64 - 1.0
+            })
+        });
+        let report = engine.stop().unwrap();
+        println!("  errors {errors:?}, lateness {:?}", report.last.lateness);
+        (report, errors)
+    });
+    assert_eq!(report.scheduling.threads, 3);
+    assert!(errors.iter().all(|error| error.abs() < 0.01), "{errors:?}");
     Outcome::Passed
 }
 

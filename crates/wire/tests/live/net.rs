@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue::{Backlog, Header, Inspect, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use goodqueue::{Backlog, Header, Inspect, Nanos, Owner, Packet, Queue, Reason, Reconfigure, Stats, Verdict};
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec, Threads};
 
 /// Bytes that Ethernet, IPv4 and UDP add to a payload in the engine's count.
@@ -91,6 +91,8 @@ impl Queue<Header> for TestQueue {
 }
 
 impl Inspect for TestQueue {}
+
+impl Reconfigure<Header> for TestQueue {}
 
 /// A path without rate, loss or delay.
 pub(crate) fn open_path() -> PathSpec<TestQueue> {
