@@ -108,12 +108,13 @@ pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use prio::Prio;
-pub use queue::{Backlog, Configurable, Inspect, Queue, Reconfigure, Stats};
+pub use queue::{Backlog, Configurable, Inspect, Queue, Stats};
 pub use red::Red;
 pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;
+pub use spec::build::Reconfigure;
 pub use spec::{BuildError, Link, QueueSpec};
 pub use tbf::Tbf;
 #[cfg(feature = "alloc")]

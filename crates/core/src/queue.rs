@@ -1,7 +1,7 @@
 //! The interface of every queue.
 
 use crate::cake::TinState;
-use crate::spec::{BuildError, Link, QueueSpec};
+use crate::spec::{BuildError, Link};
 use crate::{Nanos, Owner, Packet, Verdict};
 
 /// The backlog of a queue.
@@ -152,26 +152,6 @@ pub trait Inspect {
     /// Other queues have none.
     fn tins(&self, each: &mut dyn FnMut(TinState)) {
         let _ = each;
-    }
-}
-
-/// A queue that can take other parameters by name while it runs.
-pub trait Reconfigure<P: Packet> {
-    /// Gives it the parameters of `spec` on a link, also in its classes, or none if it fails. It keeps its
-    /// packets, except those that no longer fit, and its storage: for more packets than it was built for,
-    /// there is no place.
-    ///
-    /// # Errors
-    /// [`BuildError::Fixed`] if it cannot take them, and those of [`Configurable::configure`].
-    fn reconfigure(
-        &mut self,
-        now: Nanos,
-        spec: &QueueSpec,
-        link: Link,
-        owner: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        let _ = (now, spec, link, owner);
-        Err(BuildError::Fixed)
     }
 }
 

@@ -1,8 +1,28 @@
 //! How a queue is built and configured by name: what its folder declares in addition to its parameters.
 
-use super::{BuildError, Link};
+use super::{BuildError, Link, QueueSpec};
 use crate::memory::{Memory, Room};
-use crate::{Configurable, Nanos, Packet, Queue, Rng};
+use crate::{Configurable, Nanos, Owner, Packet, Queue, Rng};
+
+/// A queue that can take other parameters by name while it runs.
+pub trait Reconfigure<P: Packet> {
+    /// Gives it the parameters of `spec` on a link, also in its classes, or none if it fails. It keeps its
+    /// packets, except those that no longer fit, and its storage: for more packets than it was built for,
+    /// there is no place.
+    ///
+    /// # Errors
+    /// [`BuildError::Fixed`] if it cannot take them, and those of [`Configurable::configure`].
+    fn reconfigure(
+        &mut self,
+        now: Nanos,
+        spec: &QueueSpec,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        let _ = (now, spec, link, owner);
+        Err(BuildError::Fixed)
+    }
+}
 
 /// The parameters of a queue by name. They say which queue they are for and what it is made of.
 pub(crate) trait Build: Copy {

@@ -11,6 +11,7 @@
 mod cases;
 mod helpers;
 mod net;
+mod threads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -592,8 +592,8 @@ pub(super) fn between_hosts(test: &str, words: &str) -> Option<(Value, Scratch)>
     let scratch = Scratch::new(words.split(' ').next().expect("a command"));
     let answer = measured(|| {
         let mut command = Command::new("unshare");
-        // Root of another user namespace may not have real-time scheduling. Beside other work, frames then leave
-        // some milliseconds late.
+        // Root of another user namespace may not have real-time scheduling. Beside other work, frames then
+        // leave some milliseconds late.
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         command.args((!is_root).then_some("--map-root-user"));
         command.args(["--net", "--mount", "sh", "-e", "-c", BRIDGE]);
