@@ -4,8 +4,12 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use crate::Draws;
 #[cfg(feature = "alloc")]
 use crate::Rate;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use crate::cake::Member;
 use crate::cake::TinState;
 use crate::fifo::Limit;
 #[cfg(feature = "alloc")]
@@ -216,6 +220,23 @@ impl<P: Packet, M: Memory> Reconfigure<P> for AnyQueue<P, M> {
                 htb.change_leaves(|queue| queue.reconfigure(now, &leaf, link, owner))
             }
             (queue, params, _) => queue.configure(now, params, link, owner),
+        }
+    }
+}
+
+/// Another kind of queue is refused.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet, D: Draws> Reconfigure<P> for Member<P, D> {
+    fn reconfigure(
+        &mut self,
+        now: Nanos,
+        spec: &QueueSpec,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        match spec.params() {
+            QueueParams::CakeMq(setup) => self.configure(now, setup, link, owner),
+            _ => Err(BuildError::Fixed),
         }
     }
 }

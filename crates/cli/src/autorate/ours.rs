@@ -40,6 +40,13 @@ pub(super) fn queues(settings: &Settings, rates: [Rate; 2]) -> Result<[QueueSpec
 
 fn queue(settings: &Settings, direction: Direction, rate: Rate) -> Result<QueueSpec, Error> {
     let queue = with_instances(settings.own_queue(rate, direction == Direction::Up).map_err(told)?)?;
+    if let QueueParams::Cake(cake) = queue.params()
+        && cake.autorate_ingress
+    {
+        return Err(Error::Usage(format!(
+            "--queue {queue}: autorate-ingress would change the rate too; leave it out"
+        )));
+    }
     match queue.shaped_rate() {
         Some(own) if own != rate => Err(Error::Usage(format!(
             "--queue {queue}: it would always shape to {own}; autorate changes the rate of cake, cake_mq and htb, and \

@@ -27,9 +27,9 @@ use crate::{
 };
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use crate::{
-    QueueSpec, Reconfigure, Rng,
+    Rng,
     arena::Slot,
-    spec::{MAX_PACKETS, Properties, QueueParams},
+    spec::{MAX_PACKETS, Properties},
 };
 
 /// The least time between two looks of an instance at the others (Linux `sync_time`).
@@ -420,18 +420,20 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     }
 }
 
-/// Each member of a group takes the parameters by itself, and keeps its share of the rate until it looks
-/// again.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
-impl<P: Packet, D: Draws> Reconfigure<P> for Member<P, D> {
-    fn reconfigure(
+impl<P: Packet, D: Draws> Member<P, D> {
+    /// Gives this member other parameters; each member of a group takes them by itself. It keeps its share of
+    /// the rate until it looks again.
+    ///
+    /// # Errors
+    /// As [`Configurable::configure`] of its `cake`.
+    pub fn configure(
         &mut self,
         now: Nanos,
-        spec: &QueueSpec,
+        setup: &MqSetup,
         link: Link,
         owner: &mut impl Owner<P>,
     ) -> Result<(), BuildError> {
-        let QueueParams::CakeMq(setup) = spec.params() else { return Err(BuildError::Fixed) };
         let Instance { cake, active, .. } = &mut self.instance;
         cake.configure(now, setup.instance().params(link), link, owner)?;
         if *active > 1 {
@@ -582,10 +584,8 @@ mod tests {
     #[cfg(target_has_atomic = "64")]
     #[test]
     fn a_member_with_another_rate_keeps_its_share_of_it() {
-        let spec = |text: &str| -> QueueSpec { text.parse().expect(text) };
-        let QueueParams::CakeMq(setup) = *spec("cake_mq:besteffort,bandwidth=8mbit").params() else {
-            panic!("a cake_mq")
-        };
+        let diffserv = Diffserv::Besteffort;
+        let setup = MqSetup { bandwidth: Some(Rate(8_000_000)), diffserv, ..MqSetup::default() };
         let members = Member::<Header>::build(&setup, 2, LINK, Nanos(0), Rng::new(1)).expect("members");
         let Ok([mut one, mut other]) = <[_; 2]>::try_from(members) else { panic!("two") };
         let packet = Header { len: 100, truesize: 800, ..Header::default() };
@@ -594,12 +594,10 @@ mod tests {
             member.enqueue(Nanos(START), packet, &mut Ignore);
         }
         one.dequeue(Nanos(START), &mut Ignore).expect("a packet");
-        let twice = spec("cake_mq:besteffort,bandwidth=16mbit");
-        one.reconfigure(Nanos(START), &twice, LINK, &mut Ignore).expect("parameters");
+        let twice = MqSetup { bandwidth: Some(Rate(16_000_000)), ..setup };
+        one.configure(Nanos(START), &twice, LINK, &mut Ignore).expect("parameters");
         assert_eq!((one.instance().active(), one.backlog().packets), (2, 1));
         assert_eq!(one.instance().cake().tin(0).map(|tin| tin.rate), Some(1_000_000));
-        let cake = one.reconfigure(Nanos(START), &spec("cake,bandwidth=9mbit"), LINK, &mut Ignore);
-        assert_eq!(cake, Err(BuildError::Fixed));
     }
 
     #[test]
