@@ -29,6 +29,7 @@ pub(crate) fn head(command: Vec<String>) -> Record {
 }
 
 /// The command line as it was typed.
+#[cfg(target_os = "linux")]
 pub(crate) fn typed() -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     std::iter::once("goodqueue".to_owned()).chain(words).collect()

@@ -50,6 +50,7 @@ pub use paths::{
 #[cfg(feature = "proof")]
 pub use proof::{ReplayArgs, ReproduceArgs, TruthArgs};
 pub use shape::ShapeArgs;
+#[cfg(target_os = "linux")]
 pub(crate) use sqm::shaper_rate;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
 #[cfg(feature = "sweep")]
