@@ -554,9 +554,8 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
     assert_eq!(nothing.status.code(), Some(2));
 }
 
-/// Two hosts and a bridge between them, in namespaces of its own: ARP, a probe of 2 s and a download of 4
-/// s.
-const BRIDGE: &str = "
+/// Two hosts, in namespaces of its own. Each has a cable to a port of this one.
+const HOSTS: &str = "
     mount -t tmpfs tmpfs /run
     mkdir /run/netns
     for host in 1 2; do
@@ -568,7 +567,10 @@ const BRIDGE: &str = "
         ip -n host$host addr add 10.9.0.$host/24 dev eth0
         # A wire carries no super-packets, and no checksums that are still to be made.
         ip netns exec host$host ethtool -K eth0 tso off gso off gro off tx off sg off >/dev/null
-    done
+    done";
+
+/// What lies between the hosts: ARP, a probe of 2 s and a download of 4 s over it.
+const BRIDGE: &str = "
     $GOODQUEUE $BETWEEN --json --quiet >$OUT/bridge.json &
     bridge=$!
     sleep 0.5
@@ -582,6 +584,17 @@ const BRIDGE: &str = "
     kill -INT $bridge
     wait $bridge";
 
+/// A command of the shell beside the two hosts, which begins with [`HOSTS`].
+pub(super) fn two_hosts(script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    // Root of another user namespace may not have real-time scheduling. Beside other work, frames then leave
+    // some milliseconds late.
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    command.args((!is_root).then_some("--map-root-user"));
+    command.args(["--net", "--mount", "sh", "-e", "-c", &format!("{HOSTS}{script}")]);
+    command
+}
+
 /// The record of `words`, which joins the two hosts, and the folder with what their programs print; `None`,
 /// loudly, without ethtool.
 pub(super) fn between_hosts(test: &str, words: &str) -> Option<(Value, Scratch)> {
@@ -591,12 +604,7 @@ pub(super) fn between_hosts(test: &str, words: &str) -> Option<(Value, Scratch)>
     }
     let scratch = Scratch::new(words.split(' ').next().expect("a command"));
     let answer = measured(|| {
-        let mut command = Command::new("unshare");
-        // Root of another user namespace may not have real-time scheduling. Beside other work, frames then
-        // leave some milliseconds late.
-        let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        command.args((!is_root).then_some("--map-root-user"));
-        command.args(["--net", "--mount", "sh", "-e", "-c", BRIDGE]);
+        let mut command = two_hosts(BRIDGE);
         let goodqueue = goodqueue();
         command.env("GOODQUEUE", goodqueue.get_program()).env("OUT", scratch.path("")).env("BETWEEN", words);
         let output = command.output().expect("it starts");

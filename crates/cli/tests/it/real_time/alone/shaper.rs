@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::super::link::between_hosts;
+use super::super::link::{between_hosts, two_hosts};
 use super::super::real_path::number;
 use super::super::{Scratch, goodqueue, skipped, stderr};
 use super::live;
@@ -47,17 +47,6 @@ fn live_cake_mq_shapes_with_a_thread_for_each_instance() {
 /// A host behind a modem, which is a bridge with a FIFO of about 0.7 s. Its link falls from 5 to 2 Mbit/s up
 /// while eight uploads run. Exit code 77: the kernel lacks a module.
 const FOLLOWED: &str = "
-    mount -t tmpfs tmpfs /run
-    mkdir /run/netns
-    for host in 1 2; do
-        ip netns add host$host
-        ip link add br$host type veth peer name eth0 netns host$host
-        ip link set br$host up
-        ip -n host$host link set lo up
-        ip -n host$host link set eth0 up
-        ip -n host$host addr add 10.9.0.$host/24 dev eth0
-        ip netns exec host$host ethtool -K eth0 tso off gso off gro off tx off sg off >/dev/null
-    done
     ip -n host2 addr add 10.9.0.3/24 dev eth0
     left() { ip -n host1 -brief link; ip netns exec host1 tc qdisc show dev eth0; }
     left >$OUT/before
@@ -110,8 +99,7 @@ fn follows(test: &str, queue: &str) {
         }
     }
     let scratch = Scratch::new("follows");
-    let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", FOLLOWED]);
+    let mut command = two_hosts(FOLLOWED);
     command.env("GOODQUEUE", goodqueue().get_program()).env("OUT", scratch.path("")).env("QUEUE", queue);
     let output = command.output().expect("it starts");
     let told = stderr(&output);
