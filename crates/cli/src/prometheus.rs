@@ -14,19 +14,36 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// A metric of a `T`: its name, its type, its help, and its value, if there is one.
+pub(crate) type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> Option<f64>);
+
+/// The metrics of all rows, each with its labels; `of` is what their names say they are of.
+pub(crate) fn metrics<T>(of: &str, metrics: &[Metric<T>], rows: &[(String, &T)]) -> String {
+    let mut out = String::new();
+    for (name, kind, help, value) in metrics {
+        let name = format!("goodqueue_{of}_{name}");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (labels, value) in rows.iter().filter_map(|(labels, row)| Some((labels, value(row)?))) {
+            let _ = writeln!(out, "{name}{{{labels}}} {value}");
+        }
+    }
+    out
+}
+
 /// The metrics of stations, at most [`MOST_SERIES`] of each interface: those that used the most air, and then
 /// those with the most bytes. Without stations there are none. What the driver does not report is left out.
 pub(crate) fn stations<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut rows: Vec<&Row> = rows.into_iter().collect();
     rows.sort_by_key(|row| (&row.interface, Reverse(used(row))));
     let of_interfaces = rows.chunk_by(|a, b| a.interface == b.interface);
-    let shown: Vec<&Row> = of_interfaces.flat_map(|rows| rows.iter().take(MOST_SERIES)).copied().collect();
-    let mut out = String::new();
+    let labels =
+        |row: &Row| format!("interface=\"{}\",station=\"{}\"", escaped(&row.interface), row.station.mac);
+    let shown: Vec<(String, &Row)> =
+        of_interfaces.flat_map(|rows| rows.iter().take(MOST_SERIES)).map(|&row| (labels(row), row)).collect();
     if shown.is_empty() {
-        return out;
+        return String::new();
     }
-    type Of = fn(&Row) -> Option<f64>;
-    let metrics: [(&str, &str, &str, Of); 12] = [
+    let of_stations: [Metric<Row>; 12] = [
         ("tx_airtime_seconds_total", "counter", "Air that frames to the station took.", |row| {
             seconds(row.air_down.and(row.station.tx_airtime_us))
         }),
@@ -61,15 +78,7 @@ pub(crate) fn stations<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
             row.station.tx_rate_bps.map(|rate| rate as f64)
         }),
     ];
-    for (name, kind, help, of) in metrics {
-        let name = format!("goodqueue_station_{name}");
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (row, value) in shown.iter().filter_map(|row| Some((row, of(row)?))) {
-            let (interface, mac) = (escaped(&row.interface), row.station.mac);
-            let _ = writeln!(out, "{name}{{interface=\"{interface}\",station=\"{mac}\"}} {value}");
-        }
-    }
-    out
+    metrics("station", &of_stations, &shown)
 }
 
 fn seconds(micros: Option<u64>) -> Option<f64> {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::args::{By, WatchArgs};
 use crate::output;
 use crate::path_values::positive;
-use crate::prometheus::{MOST_SERIES, escaped, stations};
+use crate::prometheus::{MOST_SERIES, Metric, escaped, metrics, stations};
 use crate::screen::{self, Step};
 use crate::sqm::told;
 use ours::Ours;
@@ -262,8 +262,7 @@ fn queue_json(queue: &Queue) -> Value {
 
 /// Every counter and gauge, in Prometheus' text format (version 0.0.4).
 fn prometheus(watched: &[Watched]) -> String {
-    type Of = fn(&Queue) -> Option<f64>;
-    let metrics: [(&str, &str, &str, Of); 8] = [
+    let of_queues: [Metric<Queue>; 8] = [
         ("sent_bytes_total", "counter", "Bytes that the queue sent.", |q| Some(q.counts.bytes as f64)),
         ("sent_packets_total", "counter", "Packets that the queue sent.", |q| Some(q.counts.packets.into())),
         ("drops_total", "counter", "Packets that the queue dropped.", |q| Some(q.counts.drops.into())),
@@ -273,48 +272,35 @@ fn prometheus(watched: &[Watched]) -> String {
         ("sparse_flows", "gauge", "Flows with few packets that wait.", |q| q.flows.map(|(n, _)| n.into())),
         ("bulk_flows", "gauge", "Flows with a backlog.", |q| q.flows.map(|(_, n)| n.into())),
     ];
-    let mut out = String::new();
-    for (name, kind, help, of) in metrics {
-        let _ = write!(out, "# HELP goodqueue_queue_{name} {help}\n# TYPE goodqueue_queue_{name} {kind}\n");
-        for watched in watched {
-            for queue in &watched.queues {
-                if let Some(value) = of(queue) {
-                    let (interface, kind, place) = (escaped(&watched.interface), &queue.kind, &queue.place);
-                    let labels = format!("interface=\"{interface}\",kind=\"{kind}\",place=\"{place}\"");
-                    let _ = writeln!(out, "goodqueue_queue_{name}{{{labels}}} {value}");
-                }
+    let (mut queues, mut tins) = (Vec::new(), Vec::new());
+    for watched in watched {
+        let interface = escaped(&watched.interface);
+        for queue in &watched.queues {
+            let (kind, place) = (&queue.kind, &queue.place);
+            queues.push((format!("interface=\"{interface}\",kind=\"{kind}\",place=\"{place}\""), queue));
+            for (number, tin) in queue.tins.iter().enumerate() {
+                tins.push((format!("interface=\"{interface}\",place=\"{place}\",tin=\"{number}\""), tin));
             }
         }
     }
-    type OfTin = fn(&goodqueue_router::tc::Tin) -> f64;
-    let of_tins: [(&str, &str, &str, OfTin); 6] = [
+    let mut out = metrics("queue", &of_queues, &queues);
+    let of_tins: [Metric<goodqueue_router::tc::Tin>; 6] = [
         ("average_seconds", "gauge", "Mean of the recent sojourn times in a tin of cake.", |tin| {
-            f64::from(tin.average_us) / 1e6
+            Some(f64::from(tin.average_us) / 1e6)
         }),
         ("peak_seconds", "gauge", "Peak of the recent sojourn times in a tin of cake.", |tin| {
-            f64::from(tin.peak_us) / 1e6
+            Some(f64::from(tin.peak_us) / 1e6)
         }),
         ("sent_bytes_total", "counter", "Bytes that a tin of cake took, as Linux counts them.", |tin| {
-            tin.bytes as f64
+            Some(tin.bytes as f64)
         }),
-        ("waiting_bytes", "gauge", "Bytes in a tin of cake.", |tin| tin.backlog.into()),
-        ("drops_total", "counter", "Packets that a tin of cake dropped.", |tin| tin.drops.into()),
-        ("marks_total", "counter", "Packets that a tin of cake marked with CE.", |tin| tin.marks.into()),
+        ("waiting_bytes", "gauge", "Bytes in a tin of cake.", |tin| Some(tin.backlog.into())),
+        ("drops_total", "counter", "Packets that a tin of cake dropped.", |tin| Some(tin.drops.into())),
+        ("marks_total", "counter", "Packets that a tin of cake marked with CE.", |tin| {
+            Some(tin.marks.into())
+        }),
     ];
-    for (name, kind, help, of) in of_tins {
-        let name = format!("goodqueue_tin_{name}");
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for watched in watched {
-            for queue in &watched.queues {
-                for (number, tin) in queue.tins.iter().enumerate() {
-                    let (interface, place) = (escaped(&watched.interface), &queue.place);
-                    let value = of(tin);
-                    let labels = format!("interface=\"{interface}\",place=\"{place}\",tin=\"{number}\"");
-                    let _ = writeln!(out, "{name}{{{labels}}} {value}");
-                }
-            }
-        }
-    }
+    out += &metrics("tin", &of_tins, &tins);
     out += &flow_metrics(watched);
     for (name, help) in [("limit", "Bytes that may be in flight."), ("inflight", "Bytes in flight.")] {
         let _ = write!(
@@ -353,12 +339,10 @@ fn flow_metrics(watched: &[Watched]) -> String {
             }
         }
     }
-    let mut out = String::new();
     if rows.is_empty() {
-        return out;
+        return String::new();
     }
-    type Of = fn(&Flow) -> Option<f64>;
-    let metrics: [(&str, &str, &str, Of); 5] = [
+    let of_flows: [Metric<Flow>; 5] = [
         ("sent_bytes_total", "counter", "Bytes of a flow that the queue sent.", |f| {
             f.sent_bytes.map(|n| n as f64)
         }),
@@ -369,14 +353,7 @@ fn flow_metrics(watched: &[Watched]) -> String {
             f.marks.map(|n| n as f64)
         }),
     ];
-    for (name, kind, help, of) in metrics {
-        let name = format!("goodqueue_flow_{name}");
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (labels, value) in rows.iter().filter_map(|(labels, flow)| Some((labels, of(flow)?))) {
-            let _ = writeln!(out, "{name}{{{labels}}} {value}");
-        }
-    }
-    out
+    metrics("flow", &of_flows, &rows)
 }
 
 #[cfg(test)]
