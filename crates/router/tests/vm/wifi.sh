@@ -45,14 +45,16 @@ ok "watch: no station yet" sh -c 'goodqueue watch --json --count 1 --interval 10
 ip addr add 10.0.9.1/24 dev wlan0
 ip addr add 10.0.8.1/24 dev guest0
 
-# station NUMBER SSID ADDRESS: radio phyNUMBER, in the namespace staNUMBER, joins the network
+# station NUMBER SSID ADDRESS BSS: radio phyNUMBER, in the namespace staNUMBER, joins the network at this access point.
+# Both access points have the network `home`, and the other one would keep a station that has left for some seconds.
 station() {
   ip netns add "sta$1"
   # Not the function: its process would be a shell that stays here.
   /bin/ip netns exec "sta$1" sleep 100000 &
   sleep 0.3
   iw phy "phy$1" set netns $!
-  printf 'ctrl_interface=/run/wpa%s\nnetwork={\nssid="%s"\nkey_mgmt=NONE\n}\n' "$1" "$2" >"/tmp/sta$1.conf"
+  printf 'ctrl_interface=/run/wpa%s\nnetwork={\nssid="%s"\nbssid=%s\nkey_mgmt=NONE\n}\n' "$1" "$2" \
+    "$(cat "/sys/class/net/$4/address")" >"/tmp/sta$1.conf"
   /bin/ip netns exec "sta$1" wpa_supplicant -Dnl80211 -i "wlan$1" -c "/tmp/sta$1.conf" >"/tmp/wpa$1" 2>&1 &
   supplicant=$!
   ip -n "sta$1" link set lo up
@@ -62,11 +64,8 @@ wpa() { number=$1; shift; wpa_cli -p "/run/wpa$number" -i "wlan$number" "$@"; }
 mac() { ip netns exec "sta$1" cat "/sys/class/net/wlan$1/address"; }
 goodqueue airtime --json --count 40 --interval 500ms >/tmp/joined 2>&1 &
 watcher=$!
-station 2 home 10.0.9.12
-station 3 guest 10.0.8.13
-# Both access points have the network `home`. It may have chosen the other one.
-until_true 20 says "COMPLETED" wpa 2 status
-says "$(mac 2)" iw dev wlan1 station dump && wpa 2 roam "$(cat /sys/class/net/wlan0/address)" >/tmp/out
+station 2 home 10.0.9.12 wlan0
+station 3 guest 10.0.8.13 guest0
 ok "airtime: a station joins the network" until_true 20 says "$(mac 2)" iw dev wlan0 station dump
 ok "doctor: slow-station: a station at 1 Mbit/s" ends 0 'went at 1mbit' goodqueue doctor wlan0
 ok "doctor: wifi-queues: the driver has queues of its own" ends 0 '--explain wifi-queues' goodqueue doctor wlan0
@@ -198,6 +197,8 @@ bssid=$(cat /sys/class/net/wlan1/address)
 goodqueue airtime --json --count 14 --interval 500ms >/tmp/roamed 2>&1 &
 watcher=$!
 sleep 0.5
+# It may choose any access point of its network from now on.
+wpa 2 bssid 0 00:00:00:00:00:00 >/tmp/out
 wpa 2 scan >/tmp/out; sleep 3
 wpa 2 roam "$bssid" >/tmp/out
 ok "airtime: a station roams" until_true 3 says "$(mac 2)" iw dev wlan1 station dump
