@@ -6,10 +6,10 @@
 //! as JSON.
 
 use std::fs::{DirBuilder, remove_dir_all};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -70,6 +70,7 @@ impl Control {
         let folder = std::env::temp_dir().join(format!("{begin}{}", std::process::id()));
         let failed =
             |error: std::io::Error| Error::Machine(format!("listening in {}: {error}", folder.display()));
+        clear();
         // What an earlier process of this number may have left.
         let _ = remove_dir_all(&folder);
         DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
@@ -185,6 +186,18 @@ fn folders(begin: &str) -> std::io::Result<Vec<(String, PathBuf)>> {
         is_own.then(|| (pid, entry.path()))
     });
     Ok(found.collect())
+}
+
+/// Removes the folders that this user's killed links have left: the process is gone, and nobody listens at the
+/// socket. Each alone could be a link that is just starting, or one of another container.
+fn clear() {
+    for (pid, folder) in FOLDERS.iter().flat_map(|begin| folders(begin).unwrap_or_default()) {
+        let is_refused = UnixStream::connect(folder.join("control"))
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+        if is_refused && !Path::new("/proc").join(pid).exists() {
+            let _ = remove_dir_all(folder);
+        }
+    }
 }
 
 /// What this user's links tell of themselves, with their process ids. One that does not answer is left out.

@@ -268,6 +268,35 @@ fn live_wrong_changes_of_a_link_are_refused() {
     }
 }
 
+/// Its socket stays behind, until the next link of this user starts.
+#[test]
+fn live_what_a_killed_link_leaves_is_removed() {
+    let test = "live_what_a_killed_link_leaves_is_removed";
+    let Some(_turn) = live(test) else { return };
+    let scratch = Scratch::new("link-killed");
+    let folder = scratch.path("");
+    let left = |pid: u32| folder.join(format!("goodqueue-link-{pid}/control"));
+    let start = || {
+        let mut link = goodqueue();
+        link.env("TMPDIR", &folder).args(["link", "--quiet", "--", "sleep", "20"]);
+        let link = link.stdin(Stdio::null()).spawn().expect("it starts");
+        let is_there = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(50));
+            left(link.id()).exists()
+        });
+        assert!(is_there, "no socket after 5 s");
+        link
+    };
+    let (mut killed, mut running) = (start(), start());
+    killed.kill().and_then(|()| killed.wait()).expect("it is killed");
+    assert!(left(killed.id()).exists(), "a killed process removes nothing");
+    let output = goodqueue().env("TMPDIR", &folder).args(["link", "--quiet", "--", "true"]).output();
+    let output = output.expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!left(killed.id()).exists() && left(running.id()).exists(), "the running one stays");
+    running.kill().and_then(|()| running.wait()).expect("it is killed");
+}
+
 #[test]
 fn live_datagrams_reach_a_service_of_udp() {
     let test = "live_datagrams_reach_a_service_of_udp";
