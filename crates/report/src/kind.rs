@@ -75,6 +75,13 @@ pub fn queue_kind(record: &Record, run: &Run) -> Option<FoundQueue> {
     }
 }
 
+/// Whether nothing waited in this direction for most of the time, so that the load cannot have filled it (rule 5).
+/// Another load may go the other way.
+pub(crate) fn is_unfilled(record: &Record, run: &Run, direction: Direction) -> bool {
+    let figures = DirectionLoad::of(record, run, direction).and_then(Figures::of);
+    figures.is_some_and(|figures| figures.is_unfilled())
+}
+
 fn of(record: &Record, run: &Run, direction: Direction) -> FoundQueue {
     let unknown = |why: &str| FoundQueue { direction, evidence: vec![why.into()], ..FoundQueue::default() };
     if !run.validity.valid {
@@ -87,8 +94,11 @@ fn of(record: &Record, run: &Run, direction: Direction) -> FoundQueue {
     if limits.any(|limits| limits.network() < 0.8) {
         return unknown("the sender or the receiver, not the network, limited the flows");
     }
-    let figures = DirectionLoad::of(record, run, direction).and_then(Figures::of);
-    let Some(figures) = figures else { return unknown("too little was measured") };
+    let seen = DirectionLoad::of(record, run, direction);
+    if seen.as_ref().is_some_and(|seen| seen.steps.iter().all(|step| step.window == 0)) {
+        return unknown("no sender reported its window, as senders of TCP do");
+    }
+    let Some(figures) = seen.and_then(Figures::of) else { return unknown("too little was measured") };
     FoundQueue { direction, ..figures.judge() }
 }
 
@@ -242,6 +252,11 @@ impl Figures {
     fn is_not_random(&self) -> bool {
         let [sent, lost] = self.seen.idle_probes.map(|n| n as f64);
         sent * self.lost >= 3.0 + lost + 3.0 * lost.sqrt()
+    }
+
+    fn is_unfilled(&self) -> bool {
+        let earlier = [Self::rate_varies, Self::flow_queueing, Self::marked, Self::policer];
+        self.idle().is_some() && earlier.iter().all(|rule| rule(self).is_none())
     }
 
     fn judge(&self) -> FoundQueue {

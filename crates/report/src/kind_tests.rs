@@ -142,3 +142,29 @@ fn what_does_not_show_is_not_known() {
     assert_eq!(queue_kind(&record, &record.runs[0]), None, "both directions");
     assert_eq!(queue_kind(&Record::default(), &Run::default()), None, "no load");
 }
+
+/// A path whose line loses packets at random, or whose flows are paced, keeps everything short; that is no merit
+/// of its queue.
+#[test]
+fn a_load_that_leaves_the_line_idle_has_no_grade() {
+    let judged = |load: Load| {
+        let mut record = load.record();
+        record.arm = "path".into();
+        let limits = crate::SenderLimits { direction: Direction::Up, receiver: 0.0, sender: 0.0 };
+        (record.runs[0].loads, record.runs[0].limits) = (vec![Direction::Up], vec![limits]);
+        let summary = crate::Summary::of(&record, &record.runs[0]);
+        let letter = summary.grade.map(|grade| grade.letter.as_str());
+        (letter, summary.no_grade.unwrap_or_default(), crate::headline(&record))
+    };
+    let (letter, why, said) = judged(Load { lost: |_| 1, ..STEADY });
+    assert_eq!(letter, None);
+    assert!(why.starts_with("the load did not fill the path up"), "{why}");
+    assert!(said.ends_with("The load did not fill the path: this says little about its queues."), "{said}");
+    assert!(!said.contains("delay low"), "{said}");
+    let (letter, ..) = judged(Load { probes: sawtooth, flow: sawtooth, lost: at_the_top, ..STEADY });
+    assert_eq!(letter, Some("C"));
+    // A queue for each flow fills the line, though probes hardly wait.
+    let (letter, _, said) = judged(Load { probes: |_| 0.5, flow: |_| 12.0, lost: |_| 1, ..STEADY });
+    assert_eq!(letter, Some("A+"));
+    assert!(said.contains("this path keeps delay low"), "{said}");
+}

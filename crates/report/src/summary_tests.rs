@@ -127,7 +127,9 @@ fn no_grade_says_why() {
     assert_eq!(reason(|r| r.test.flows.clear()), "the test has no load");
     assert_eq!(reason(|r| r.runs[0].complete = false), "the run was cut short");
     assert_eq!(reason(|r| r.link.up.rate_bps = Some(20_000_000)), "the link was not saturated: up 53 % used");
-    assert!(reason(|r| r.link.up.rate_bps = None).starts_with("saturation is unknown"));
+    assert!(
+        reason(|r| r.link.up.rate_bps = None).starts_with("it is not known whether the load filled the line")
+    );
     assert_eq!(reason(|r| r.runs[0].probes[0].rtt_ns[..6].fill(MISSING)), "the idle baseline is incomplete");
     assert_eq!(
         reason(|r| r.runs[0].probes[0].rtt_ns[12..].fill(MISSING)),

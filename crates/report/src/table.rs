@@ -124,7 +124,7 @@ pub fn text(record: &Record, layout: Layout) -> String {
     if let Some(title) = repeat::title(&summaries) {
         let _ = write!(out, "\n{title}");
         let width = if layout.wide { WIDE } else { layout.columns };
-        for block in applications::in_blocks(repeated_groups(&summaries), &summaries, width) {
+        for block in applications::in_blocks(record.side(), repeated_groups(&summaries), &summaries, width) {
             out.push('\n');
             render_head(&mut out, &block);
             (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
@@ -190,7 +190,7 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
 /// Tables that only a wide layout shows: the two one-way delays, then TCP's own round trip and the sojourn
 /// times.
 fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
-    let blocks = [one_way_groups(record, all), queues::waits(all)];
+    let blocks = [one_way_groups(record, all), queues::waits(record.side(), all)];
     blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
 }
 

@@ -110,7 +110,7 @@ fn wifi(record: &Record) -> Option<String> {
     Some(format!("Wi-Fi, {stations}"))
 }
 
-/// A sentence about queues that were planned but not measured; `None` if nothing is missing.
+/// A sentence about queues, or loads of a path, that were planned but not measured; `None` if nothing is missing.
 pub(crate) fn missing(record: &Record) -> Option<String> {
     let missing = record.missing();
     let (verb, they) = match missing.len() {
@@ -118,8 +118,8 @@ pub(crate) fn missing(record: &Record) -> Option<String> {
         1 => ("is", "it was"),
         _ => ("are", "they were"),
     };
-    let (n, of, names) = (missing.len(), record.planned.len(), missing.join(", "));
-    Some(format!("{n} of {of} queues {verb} missing: {names}: the run ended before {they} measured"))
+    let (n, of, names, side) = (missing.len(), record.planned.len(), missing.join(", "), record.side());
+    Some(format!("{n} of {of} {side}s {verb} missing: {names}: the run ended before {they} measured"))
 }
 
 /// The result of one queue, in a few words.

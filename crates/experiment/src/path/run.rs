@@ -156,7 +156,7 @@ fn one(
     }
     let flows = gathered.load.iter().flatten().flat_map(|load| &load.flows);
     // Systems other than Linux say so before they begin.
-    if cfg!(target_os = "linux") && is_untold(&underway.part, flows, &underway.tcp) {
+    if cfg!(target_os = "linux") && !gathered.was_ended() && is_untold(&underway.part, flows, &underway.tcp) {
         let lack = NO_TCP_INFO.to_owned();
         if !warnings.contains(&lack) {
             warnings.push(lack);
@@ -250,6 +250,13 @@ struct Gathered {
     far: Vec<(usize, Result<Ended, Failure>)>,
     probes: Vec<Outcome>,
     hops: Option<Vec<Answer>>,
+}
+
+impl Gathered {
+    /// Whether a server ended the load: then what is missing says nothing about the path or this system.
+    fn was_ended(&self) -> bool {
+        self.far.iter().any(|(_, end)| end.as_ref().is_ok_and(|ended| ended.error.is_some()))
+    }
 }
 
 type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Vec<Far>);
@@ -530,7 +537,7 @@ impl<'a> Underway<'a> {
         }
         let hole = self.part.load.0 >= BLACK_HOLE.0 && self.signal.is_none();
         let hole = Some(&gathered)
-            .filter(|_| hole)
+            .filter(|gathered| hole && !gathered.was_ended())
             .and_then(|gathered| black_hole(&run, &self.part, &self.numbers, gathered));
         let end = match (hole, end) {
             (Some(hole), end) => {

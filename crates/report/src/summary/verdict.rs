@@ -2,7 +2,8 @@
 //!
 //! * **Saturated**: the direction used at least 80 % of its line, or of the rate of a slower shaper before
 //!   it. On a real path: the network, and neither sender nor receiver, limited its flows for at least 80 % of
-//!   the time. The share is rounded to whole percent, as shown, before it is judged.
+//!   the time, and packets waited for at least half of it ([`crate::kind`]): random loss and paced flows leave
+//!   a line idle. The share is rounded to whole percent, as shown, before it is judged.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, if it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
 //!   5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, otherwise F. A run has a grade if every loaded direction
@@ -20,6 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kind;
 use crate::record::{Direction, Record, Run, SenderLimits};
 use crate::stats::whole_percent;
 use crate::words::ms;
@@ -130,7 +132,7 @@ pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
     let unfit = unfit(summary, record, run).err();
     let used = [Direction::Up, Direction::Down].map(|direction| used(summary, record, run, direction));
     let verdicts: Vec<_> =
-        directions.iter().map(|&d| of_direction((summary, run), d, used, unfit.as_deref())).collect();
+        directions.iter().map(|&d| of_direction((summary, record, run), d, used, unfit.as_deref())).collect();
     summary.saturated =
         verdicts.iter().map(|v| v.saturated).reduce(|all, one| all.zip(one).map(|(a, b)| a && b)).flatten();
     match unfit.map_or_else(|| grade(summary, &verdicts), Err) {
@@ -182,7 +184,7 @@ fn used(summary: &Summary, record: &Record, run: &Run, direction: Direction) -> 
 
 /// The verdict on one direction. `used` is for up and down.
 fn of_direction(
-    (summary, run): (&Summary, &Run),
+    (summary, record, run): (&Summary, &Record, &Run),
     direction: Direction,
     used: [Option<f64>; 2],
     unfit: Option<&str>,
@@ -192,10 +194,11 @@ fn of_direction(
         Direction::Up => (up, down),
         Direction::Down => (down, up),
     };
-    let saturated = used.map(is_saturated);
-    let mut verdict = DirectionVerdict { direction, used, saturated, ..DirectionVerdict::default() };
+    let mut verdict = DirectionVerdict { direction, used, ..DirectionVerdict::default() };
     verdict.limits = run.limits.iter().find(|limits| limits.direction == direction).copied();
-    verdict.starved = saturated == Some(false)
+    let is_unfilled = verdict.limits.is_some() && kind::is_unfilled(record, run, direction);
+    verdict.saturated = used.map(|used| is_saturated(used) && !is_unfilled);
+    verdict.starved = verdict.saturated == Some(false)
         && other_used.is_some_and(is_saturated)
         && starves(summary, other(direction));
     match unfit.map_or_else(|| saturation(&verdict), |why| Err(why.to_owned())) {
@@ -214,10 +217,13 @@ fn saturation(verdict: &DirectionVerdict) -> Result<(), String> {
     let name = direction_name(verdict.direction);
     match verdict.used {
         Some(used) if !is_saturated(used) && verdict.limits.is_some() => Err(limited(verdict)),
-        None => Err(format!("saturation is unknown: no rate or no line counter {name}")),
+        None => Err(format!("it is not known whether the load filled the line {name}")),
         Some(used) if !is_saturated(used) => {
             Err(format!("the link was not saturated: {name} {} % used", whole_percent(used)))
         }
+        Some(_) if verdict.saturated == Some(false) => Err(format!(
+            "the load did not fill the path {name}: packets waited for less than half of the time"
+        )),
         Some(_) => Ok(()),
     }
 }
@@ -300,11 +306,12 @@ fn starved(summary: &Summary, verdict: &DirectionVerdict) -> Option<String> {
         Direction::Up => ("Uploads", "downloads"),
         Direction::Down => ("Downloads", "uploads"),
     };
-    Some(format!(
-        "{flows} get {} % of their line because their ACKs wait {} in the queue for {theirs}.",
-        whole_percent(used),
-        ms(wait),
-    ))
+    // On a real path nobody knows the rate of the line.
+    let what = match verdict.limits {
+        Some(_) => "do not fill".to_owned(),
+        None => format!("get {} % of", whole_percent(used)),
+    };
+    Some(format!("{flows} {what} their line because their ACKs wait {} in the queue for {theirs}.", ms(wait)))
 }
 
 fn one_way(summary: &Summary, direction: Direction) -> &Latency {

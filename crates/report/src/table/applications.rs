@@ -10,18 +10,23 @@ pub(super) const INCOMPLETE: &str = "after + those incomplete when the load ende
 
 /// As many tables as necessary so that none is wider than `width`.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
-    in_blocks(groups(record, all), all, width)
+    in_blocks(record.side(), groups(record, all), all, width)
 }
 
-/// The groups side by side, in tables that each begin with the names of the queues.
-pub(super) fn in_blocks(groups: Vec<Group>, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
+/// The groups side by side, in tables that each begin with the names of the runs; `side` is what those are of.
+pub(super) fn in_blocks(
+    side: &'static str,
+    groups: Vec<Group>,
+    all: &[Summary],
+    width: usize,
+) -> Vec<Vec<Group>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
     for group in groups {
         match blocks.last_mut() {
             Some(block) if total(block) + 2 + group.width() <= width => block.push(group),
             _ => {
-                let queues = Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 };
-                blocks.push(vec![queues, group]);
+                let names = Group { title: side.into(), columns: vec![queue_column(all)], spare: 0 };
+                blocks.push(vec![names, group]);
             }
         }
     }

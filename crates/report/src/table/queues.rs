@@ -83,7 +83,7 @@ fn cut(name: &str) -> String {
 
 /// TCP's own round trip, and the sojourn times in the queue shown for each direction; empty if neither was
 /// measured.
-pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
+pub(super) fn waits(side: &'static str, all: &[Summary]) -> Vec<Group> {
     if all.iter().all(|s| s.tcp_rtt.n == 0) {
         return Vec::new();
     }
@@ -92,7 +92,7 @@ pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
     };
     let rtt = vec![column("p50", &|s| s.tcp_rtt.p50_ns), column("p95", &|s| s.tcp_rtt.p95_ns)];
     let mut out = vec![
-        Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 },
+        Group { title: side.into(), columns: vec![queue_column(all)], spare: 0 },
         Group { title: "TCP's own RTT, ms".into(), columns: rtt, spare: 0 },
     ];
     let ways = [

@@ -15,7 +15,7 @@ pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<
         None => vec![call(record, all, i, 0), call(record, all, i, 1)],
         Some(_) => vec![game(record, all, i)],
     });
-    in_blocks(groups.collect(), all, width)
+    in_blocks(record.side(), groups.collect(), all, width)
 }
 
 fn call(record: &Record, all: &[Summary], i: usize, way: usize) -> Group {

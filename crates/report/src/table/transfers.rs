@@ -8,7 +8,7 @@ use crate::{Record, Summary};
 /// One table for all groups of flows, or as many as the width requires.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let groups = (0..record.test.traffic.len()).flat_map(|i| groups(record, all, i)).collect();
-    if all.is_empty() { Vec::new() } else { in_blocks(groups, all, width) }
+    if all.is_empty() { Vec::new() } else { in_blocks(record.side(), groups, all, width) }
 }
 
 fn groups(record: &Record, all: &[Summary], i: usize) -> [Group; 3] {

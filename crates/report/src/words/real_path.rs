@@ -3,10 +3,14 @@
 use super::headline::{CURE_NS, effect};
 use super::{NBSP, Piece, firm, plain, rate};
 use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
+use crate::stats::known;
 use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
 const SHAPE: f64 = 0.95;
+
+/// Shorter times are printed as "less than 0.1 ms".
+const TENTH_MS: i64 = 100_000;
 
 /// A load that gave a valid result.
 struct Load<'a> {
@@ -59,11 +63,14 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
     };
     let piece = |load: &Load<'_>, words: String| Piece { queue: Some(load.index), words };
     let mut out = vec![piece(worst, who(&worst.directions).to_owned())];
+    let doubt = doubts(record).first().copied();
+    let is_filled = worst.summary.grade.is_some() || worst.summary.saturated == Some(true);
     if worst.rise < CURE_NS {
-        out.push(plain(if worst.rise > 0 {
-            format!(" make everything else wait only {} longer: this path keeps delay low.", firm(worst.rise))
-        } else {
-            " make nothing else wait longer: this path keeps delay low.".into()
+        let so = if is_filled && doubt.is_none() { ": this path keeps delay low" } else { "" };
+        out.push(plain(match worst.rise {
+            ..=0 => format!(" make nothing else wait longer{so}."),
+            ..TENTH_MS => format!(" make everything else wait {} longer{so}.", firm(worst.rise)),
+            _ => format!(" make everything else wait only {} longer{so}.", firm(worst.rise)),
         }));
     } else {
         let held = held(worst).map(|bytes| format!(": about {bytes} of data waits in a buffer on the way"));
@@ -79,13 +86,15 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         out.push(piece(load, who(&load.directions).to_owned()));
         out.push(plain(format!(" add {}.", firm(load.rise.max(1)))));
     }
-    if let Some(doubt) = doubts(record).first() {
+    if let Some(doubt) = doubt {
         out.push(plain(format!(" Do not rely on this: {doubt}.")));
         return out;
     }
-    let unfilled = worst.summary.grade.is_none() && worst.summary.saturated == Some(false);
-    if unfilled && worst.rise < CURE_NS {
-        out.push(plain(" The load did not fill the path: this says little about its queues."));
+    if !is_filled && worst.rise < CURE_NS {
+        out.push(plain(match worst.summary.saturated {
+            None => " It is not known whether the load filled the path: this says little about its queues.",
+            Some(_) => " The load did not fill the path: this says little about its queues.",
+        }));
     }
     out
 }
@@ -198,6 +207,9 @@ fn place(located: &Located) -> String {
     format!("packets wait at {from}, or in a modem behind it, on the way to {to}.")
 }
 
+/// For how long a second observer may not have answered at the end of a load, ns.
+const SILENT: i64 = 1_500_000_000;
+
 /// Least share of the rise that must be on one side of the observer, to say that it is there.
 const MOSTLY: f64 = 0.7;
 
@@ -218,6 +230,12 @@ pub(crate) fn observed(record: &Record, all: &[Summary]) -> Vec<(String, Vec<Str
                 vec![],
             ));
         };
+        let answered = peer.probe.sent_ns.iter().zip(&peer.probe.rtt_ns).filter(|(_, rtt)| known(**rtt));
+        let last = answered.map(|(sent, _)| *sent).max().unwrap_or(i64::MIN);
+        if last.saturating_add(SILENT) < spans[1].to {
+            let what = "stopped answering during the load, so it does not show where packets wait";
+            return Some((format!("{load_words}: {host} {what}."), vec![]));
+        }
         let evidence = vec![
             format!("to {host}: {} without load, {} more under load", firm(near.idle_ns?), firm(rise.max(0))),
             format!(
