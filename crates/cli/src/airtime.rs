@@ -255,7 +255,7 @@ fn row(row: &Row) -> String {
     let percent = |share: Option<f64>| or_dash(share.map(|share| format!("{:.1}", 100.0 * share)));
     let mut out = format!(
         "{:<19}{:<10}{:>5}{:>14}{:>8.2}{:>8.2}{:>13}{:>6}{:>8}{:>8}{:>9}{:>11.1}\n",
-        row.station.mac.to_string(),
+        row.station.label(),
         row.interface,
         or_dash(row.station.signal_dbm.map(|dbm| dbm.to_string())),
         or_dash(row.station.tx_rate_bps.map(|rate| format!("{:.1}", rate as f64 / 1e6))),

@@ -36,8 +36,10 @@ pub(crate) fn stations<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut rows: Vec<&Row> = rows.into_iter().collect();
     rows.sort_by_key(|row| (&row.interface, Reverse(used(row))));
     let of_interfaces = rows.chunk_by(|a, b| a.interface == b.interface);
-    let labels =
-        |row: &Row| format!("interface=\"{}\",station=\"{}\"", escaped(&row.interface), row.station.mac);
+    let labels = |row: &Row| {
+        let station = escaped(&row.station.label());
+        format!("interface=\"{}\",station=\"{station}\"", escaped(&row.interface))
+    };
     let shown: Vec<(String, &Row)> =
         of_interfaces.flat_map(|rows| rows.iter().take(MOST_SERIES)).map(|&row| (labels(row), row)).collect();
     if shown.is_empty() {

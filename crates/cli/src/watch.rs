@@ -137,7 +137,7 @@ fn station_row(name: &str, row: &Row) -> String {
     let rate = row.station.tx_rate_bps.map(|rate| format!("bit rate {:.1} Mbit/s", rate as f64 / 1e6));
     let line = format!(
         "{name:<17}  {:<20}{:>9.2}{:>11}{:>13}  {}",
-        row.station.mac.to_string(),
+        row.station.label(),
         row.down_bps / 1e6,
         "",
         row.backlog_packets.map_or_else(String::new, packets),

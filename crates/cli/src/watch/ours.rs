@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use goodqueue_experiment::live::link::{ConnectionSnapshot, LineSnapshot};
+use goodqueue_experiment::live::link::{ConnectionSnapshot, LineSnapshot, LinkSnapshot, StationSnapshot};
+use goodqueue_router::airtime::{Row, Station};
 use goodqueue_router::tc::Counts;
 use goodqueue_router::watch::{Flow, Queue, Watched};
 
@@ -38,13 +39,9 @@ impl Ours {
                 Some(program) => format!("link {pid} {program}"),
                 None => told.name.clone(),
             };
-            Watched {
-                interface,
-                is_up: true,
-                queues: vec![line(0), line(1)],
-                bql: Vec::new(),
-                stations: Vec::new(),
-            }
+            let stations = told.seen.stations.iter().map(|now| station(&interface, now, then, &told.seen));
+            let stations = stations.collect();
+            Watched { interface, is_up: true, queues: vec![line(0), line(1)], bql: Vec::new(), stations }
         };
         self.0.iter().map(watched).collect()
     }
@@ -86,6 +83,41 @@ fn queue(
         drop_rate: rate(|line| line.drops),
         mark_rate: rate(|line| line.marks),
         wait_ms: if now.waiting_packets == 0 { mean.or(Some(0.0)) } else { mean },
+    }
+}
+
+/// A station of a link over the air. `then` and `seen` are the link before and now.
+#[allow(clippy::cast_precision_loss)]
+fn station(interface: &str, now: &StationSnapshot, then: Option<&LinkSnapshot>, seen: &LinkSnapshot) -> Row {
+    let span = then.map_or(0, |then| seen.stations_at_ns.saturating_sub(then.stations_at_ns)) as f64 / 1e9;
+    let before = then.and_then(|then| then.stations.iter().find(|other| other.name == now.name));
+    let since = before.filter(|_| span > 0.0);
+    let rate =
+        |of: &dyn Fn(&StationSnapshot) -> u64| since.map_or(0.0, |then| per_second(of(now), of(then), span));
+    let air = |way: usize| since.map(|_| rate(&|station| station.air_ns[way]) / 1e9);
+    Row {
+        radio: "phy0".into(),
+        interface: interface.into(),
+        station: Station {
+            name: Some(now.name.clone()),
+            tx_bytes: now.bytes[0],
+            rx_bytes: now.bytes[1],
+            tx_packets: now.packets[0],
+            rx_packets: now.packets[1],
+            tx_retries: now.retried,
+            tx_airtime_us: Some(now.air_ns[0] / 1000),
+            rx_airtime_us: Some(now.air_ns[1] / 1000),
+            ..Station::default()
+        },
+        down_bps: 8.0 * rate(&|station| station.bytes[0]),
+        up_bps: 8.0 * rate(&|station| station.bytes[1]),
+        air_down: air(0),
+        air_up: air(1),
+        retries_per_s: rate(&|station| station.retried),
+        drops_per_s: Some(rate(&|station| station.drops)),
+        marks_per_s: Some(rate(&|station| station.marks)),
+        backlog_packets: None,
+        deficits: None,
     }
 }
 
@@ -151,7 +183,6 @@ fn mean_ms(nanos: u64, packets: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue_experiment::live::link::LinkSnapshot;
     use goodqueue_router::tc::Tin;
 
     use super::*;
@@ -182,8 +213,12 @@ mod tests {
             connections,
             ..LineSnapshot::default()
         };
-        let seen =
-            LinkSnapshot { at_ns, queue: "cake,besteffort".into(), lines: [LineSnapshot::default(), down] };
+        let seen = LinkSnapshot {
+            at_ns,
+            queue: "cake,besteffort".into(),
+            lines: [LineSnapshot::default(), down],
+            ..LinkSnapshot::default()
+        };
         Ours(vec![("7".into(), LinkStatus { name: "link curl".into(), interfaces: Vec::new(), seen })])
     }
 

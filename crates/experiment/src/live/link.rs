@@ -37,6 +37,7 @@ use crate::{Error, Experiment, Plan};
 
 pub use super::queue::with_instances;
 pub use super::relay::Exposed;
+pub use crate::radio::StationSnapshot;
 
 /// Time between two rows of the record.
 pub(super) const STEP: Span = Span::from_millis(100);
@@ -109,6 +110,10 @@ pub struct LinkSnapshot {
     pub queue: String,
     /// Up and down.
     pub lines: [LineSnapshot; 2],
+    /// The stations of a link over the air, in its first hour.
+    pub stations: Vec<StationSnapshot>,
+    /// When they were so, nanoseconds of a clock of their own.
+    pub stations_at_ns: u64,
 }
 
 /// The state of a direction. It counts since the link began.
@@ -386,10 +391,14 @@ impl Link {
             tins: contents.tins.into_iter().map(Tin::from).collect(),
             connections: contents.connections.iter().map(ConnectionSnapshot::of).collect(),
         };
+        let (stations_at_ns, stations) =
+            self.listening.as_ref().map(RadioThread::stations).unwrap_or_default();
         LinkSnapshot {
             at_ns: sample.at.since(self.started).0,
             queue: self.run.queue.clone(),
             lines: [line(&sample.up, up), line(&sample.down, down)],
+            stations,
+            stations_at_ns,
         }
     }
 

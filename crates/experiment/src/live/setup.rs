@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use goodqueue::port::Trace;
@@ -24,7 +25,7 @@ use super::queue::{Faults, LineQueue, RunningQueue};
 use crate::Error;
 use crate::collect::{QueueMoment, Tally};
 use crate::plan::LinkOrder;
-use crate::radio::{Measured, Owner, faults, places, signed};
+use crate::radio::{Measured, Moment, Owner, StationSnapshot, faults, places, signed};
 use crate::simulate::{PathLink, path_queue, unbalanced};
 use crate::text::{link_file, trace};
 use crate::{Experiment, Variant};
@@ -82,6 +83,10 @@ pub(super) struct RadioThread {
     /// When the radio's time began.
     origin: Nanos,
     load_start: LoadStart,
+    /// The airtime used so far, at the latest moment.
+    latest: Arc<Mutex<Moment>>,
+    /// The names of the stations.
+    stations: Vec<String>,
     thread: JoinHandle<RadioReport>,
 }
 
@@ -319,9 +324,11 @@ impl Air {
             path: self.path.clone(),
             origin,
             load_start: load_start.clone(),
+            latest: Arc::default(),
         };
+        let (latest, stations) = (Arc::clone(&ear.latest), self.stations.clone());
         let thread = thread::spawn(move || ear.listen(&heard));
-        Ok((engine, RadioThread { origin, load_start, thread }))
+        Ok((engine, RadioThread { origin, load_start, latest, stations, thread }))
     }
 
     /// The owners: host `n` of the test is station `n`.
@@ -354,6 +361,7 @@ struct Ear {
     path: Vec<(PathLink, DeviceId, bool)>,
     origin: Nanos,
     load_start: LoadStart,
+    latest: Arc<Mutex<Moment>>,
 }
 
 /// The report on a radio at the end.
@@ -376,7 +384,12 @@ impl Ear {
                     let origin = signed(start.since(self.origin).0);
                     events.iter().for_each(|event| self.measured.event(event, origin));
                 }
-                RadioMessage::Moment(t, moment) => self.measured.moment(signed(t), moment),
+                RadioMessage::Moment(t, moment) => {
+                    if let Ok(mut latest) = self.latest.lock() {
+                        latest.clone_from(&moment);
+                    }
+                    self.measured.moment(signed(t), moment);
+                }
                 RadioMessage::End(radio, offered, now) => {
                     let devices = DeviceId::try_from(self.spec.devices.len()).unwrap_or(DeviceId::MAX);
                     let queue = |(path, device, is_bottleneck): &(PathLink, DeviceId, bool)| {
@@ -420,6 +433,12 @@ impl RadioThread {
     /// radio, whose rate schedules begin at that time, but not before everything can be ready.
     pub(super) fn lead(&self, now: Nanos, test: &Test, least: Span) -> Span {
         (self.origin + LEAD + test.idle).since(now).max(least)
+    }
+
+    /// The stations, and when they were so, nanoseconds since the radio began: at most about 100 ms ago while
+    /// the load lasts.
+    pub(super) fn stations(&self) -> (u64, Vec<StationSnapshot>) {
+        self.latest.lock().map(|latest| (latest.at(), latest.stations(&self.stations))).unwrap_or_default()
     }
 
     /// Sets the time at which the load starts.

@@ -10,6 +10,7 @@ use goodqueue_report::wifi::{
     Accounting, AirEvent, AirEvents, AirKind, Radio as Recorded, SHARE_STEP_NS, Shares, Station, TidStats,
 };
 use goodqueue_sim::wifi::{self, DeviceId, PathAccount, RadioSpec, Role};
+use serde::{Deserialize, Serialize};
 
 /// How long every event is kept.
 const WINDOW_NS: i64 = 300_000_000;
@@ -36,10 +37,31 @@ pub(crate) struct Owner {
     pub(crate) probes: Vec<u32>,
 }
 
+/// What a station of a radio has used of the air, and what came over it, since the radio began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationSnapshot {
+    /// Its name in the experiment.
+    pub name: String,
+    /// The air that frames to it and from it used, nanoseconds.
+    pub air_ns: [u64; 2],
+    /// Bytes that came to it and from it.
+    pub bytes: [u64; 2],
+    /// Packets that came to it and from it.
+    pub packets: [u64; 2],
+    /// MPDUs to it that had been sent before.
+    pub retried: u64,
+    /// Packets for it that were dropped.
+    pub drops: u64,
+    /// Packets for it that were marked with CE.
+    pub marks: u64,
+}
+
 /// The airtime that a station has used since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
-    air: u64,
+    /// To it, and from it.
+    air: [u64; 2],
     down: PathAccount,
     up: PathAccount,
     fates: Fates,
@@ -87,7 +109,7 @@ impl RadioStation {
         let account = |from, to| radio.path_account(from, to).unwrap_or_default();
         let scheduler = Ac::ALL.map(|ac| radio.airtime_stats(ap, station, ac));
         Used {
-            air: air(ap, station) + air(station, ap),
+            air: [air(ap, station), air(station, ap)],
             down: account(ap, station),
             up: account(station, ap),
             fates,
@@ -114,6 +136,32 @@ impl Moment {
             overhead: account.overhead.0,
             idle: account.idle.0,
         }
+    }
+
+    /// When it was, in the radio's time, nanoseconds.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The stations, with these names.
+    pub(crate) fn stations<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Vec<StationSnapshot> {
+        let snapshot = |(used, name): (&Used, &String)| StationSnapshot {
+            name: name.clone(),
+            air_ns: used.air,
+            bytes: [used.down.bytes, used.up.bytes],
+            packets: [used.down.frames, used.up.frames],
+            retried: used.down.retried,
+            drops: used.fates.drops,
+            marks: used.fates.marks,
+        };
+        self.stations.iter().zip(names).map(snapshot).collect()
+    }
+}
+
+impl Used {
+    /// The air in both directions.
+    fn air(&self) -> u64 {
+        self.air[0] + self.air[1]
     }
 }
 
@@ -159,7 +207,7 @@ impl Measured {
         let (shares, last) = (&mut self.shares, &self.last);
         shares.t_ns.push(t);
         for ((column, now), last) in shares.stations.iter_mut().zip(&now.stations).zip(&last.stations) {
-            column.push(now.air - last.air);
+            column.push(now.air() - last.air());
         }
         shares.collision_ns.push(now.collision - last.collision);
         shares.overhead_ns.push(now.overhead - last.overhead);
@@ -267,7 +315,7 @@ fn station(
         airtime_tx_us: last.tx_us - first.tx_us,
         airtime_rx_us: last.rx_us - first.rx_us,
         deficit_us: deficits.map(|(ac, stats)| (knobs::category(ac), stats.deficit.into())).collect(),
-        air_ns: last.air - first.air,
+        air_ns: last.air() - first.air(),
         packets: last.down.frames + last.up.frames - first.down.frames - first.up.frames,
         delivered_bytes: last.down.bytes - first.down.bytes,
         aggregates: last.down.ppdus - first.down.ppdus,

@@ -312,8 +312,11 @@ impl Tid {
 /// station, `rx` from it. What the driver does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Station {
-    /// Its address.
+    /// Its address; zeros for a simulated station, which has a name.
     pub mac: Mac,
+    /// Its name, if it is simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Seconds since it joined.
     pub connected_s: Option<u64>,
     /// Milliseconds since its last frame.
@@ -349,6 +352,12 @@ pub struct Station {
 }
 
 impl Station {
+    /// Its name, otherwise its address.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.mac.to_string())
+    }
+
     fn of(message: &Message) -> Option<Station> {
         let find = |kind| {
             message.attributes.iter().find(|(attribute, _)| *attribute == kind).map(|(_, value)| value)
@@ -642,6 +651,7 @@ mod tests {
         };
         let expected = Station {
             mac: Mac([2, 0, 0, 0, 1, 0]),
+            name: None,
             connected_s: Some(16),
             inactive_ms: Some(20),
             signal_dbm: Some(-47),
