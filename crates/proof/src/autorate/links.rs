@@ -98,8 +98,8 @@ fn steps(mut next: impl FnMut() -> i64) -> Vec<(Span, Rate)> {
     (0..STEPS).map(|step| (STEP * step as u64, rate(next()))).collect()
 }
 
-/// About normal with a deviation of 1000: the sum of twelve uniform numbers, without the functions that
-/// differ between machines.
+/// Normally distributed, about, with a deviation of 1000: the sum of twelve uniform numbers. The functions
+/// that give an exact normal distribution differ between machines.
 fn normal(draws: &mut Rng) -> i64 {
     (0..12).map(|_| draws.below(1001).cast_signed()).sum::<i64>() - 6000
 }

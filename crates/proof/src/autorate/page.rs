@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::run::ORACLE;
 use super::{DirectionOutcome, Outcome, Path, Policy};
 
-/// The least goodput that is asked of ours, as a share of the oracle's.
+/// The bar for our goodput: at least this share of the oracle's.
 const GOODPUT: f64 = 0.85;
-/// The largest 95th percentile of the rise that is asked of ours, as a multiple of the oracle's.
+/// The bar for the 95th percentile of our rise: at most this multiple of the oracle's.
 const RISE: f64 = 1.5;
 
 /// Goodput and 95th percentile of a direction, as shares of the oracle's.
