@@ -214,8 +214,8 @@ pub struct Figures {
     pub drift_ppm: Option<f64>,
     /// The largest error of that.
     pub drift_error_ppm: Option<f64>,
-    /// By how much a delay above its minimum may be wrong at any time, nanoseconds; `None` if the session is too
-    /// short to tell.
+    /// By how much a delay above its minimum may be wrong at any time, nanoseconds; `None` if the session is
+    /// too short to tell.
     pub rise_error: Option<i64>,
     /// When one of the clocks was set, or a host slept; these steps are subtracted from the delays above
     /// their minimum.

@@ -164,8 +164,8 @@ enum Setter<'a> {
 /// The late oracle in one direction. It gets each state of the link, one every [`STEP`], 100 ms late.
 #[derive(Clone, Debug, Default)]
 struct Late {
-    /// The states that it has not got yet, the oldest first: the rate of the link, the bits that wait in front
-    /// of it, and the rate that the shaper got then.
+    /// The states that it has not got yet, the oldest first: the rate of the link, the bits that wait in
+    /// front of it, and the rate that the shaper got then.
     known: VecDeque<[u64; 3]>,
     rate: Rate,
 }
@@ -175,7 +175,7 @@ impl Late {
     fn tell(&mut self, rate: Rate, waiting: u64) {
         let steps = (LATE.0 / STEP.0) as usize;
         let [link, waited, _] = *self.known.front().unwrap_or(&[rate.0, waiting, 0]);
-        // The present queue, if the link has kept its rate and the shaper has sent as much as its rate allowed.
+        // The present queue, if the link has kept its rate and the shaper has sent all that its rate allowed.
         let passed = |rate: u64| Rate(rate).bytes_in(STEP).0 * 8;
         let queue = self
             .known
