@@ -11,7 +11,7 @@ from ._experiment import CcLike, QueueLike
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """What came of checking a queue. `print` shows it; it is true if all rules were kept."""
+    """The result of checking a queue. `print` shows it; it is true if all rules were kept."""
 
     queue: str
     #: Calls that were made.
@@ -86,7 +86,7 @@ class CcCase:
 
 @dataclasses.dataclass(frozen=True)
 class CcCheck:
-    """What came of checking a congestion control. `print` shows it; it is true if all rules were kept."""
+    """The result of checking a congestion control. `print` shows it; it is true if all rules were kept."""
 
     cc: str
     cases: list[CcCase]

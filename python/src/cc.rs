@@ -440,7 +440,7 @@ impl Class {
     }
 }
 
-/// What came of a check: for each case a line about it, its rate in bit/s, its round-trip time in ns, its
+/// The result of a check: for each case a line about it, its rate in bit/s, its round-trip time in ns, its
 /// queue, ECN, the goodput in bit/s, the median time in the queue in ns, and what was wrong.
 type Outcomes = Vec<(&'static str, u64, u64, &'static str, bool, u64, u64, Option<String>)>;
 

@@ -100,8 +100,8 @@ impl Queue<Header> for Checked {
     }
 }
 
-/// What came of a check: the calls, the most packets held, and for each rule its name, a line about it, a
-/// word for what came of it, and where it was broken.
+/// The result of a check: the calls, the most packets held, and for each rule its name, a line about it, the
+/// word for its result, and where it was broken.
 type Verdicts = (u64, u64, Vec<(&'static str, &'static str, &'static str, Option<String>)>);
 
 fn verdicts(report: &Report) -> Verdicts {

@@ -1,4 +1,4 @@
-//! What a record begins with, and its command: a line that can be typed again, in any folder.
+//! The head of a record, and its command: a line that can be typed again, in any folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use crate::args::RunArgs;
 /// Flags whose value is an input file.
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 
-/// What a record begins with: the version, this machine, and when it was begun. If `SOURCE_DATE_EPOCH` is
+/// The head of a record: the version, this machine, and when it was begun. If `SOURCE_DATE_EPOCH` is
 /// set (seconds since 1970, reproducible-builds.org), that is the time, and a simulation writes the same
 /// files each time.
 pub(crate) fn head(command: Vec<String>) -> Record {

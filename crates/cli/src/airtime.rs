@@ -96,7 +96,7 @@ struct Governed {
     hold: Hold,
 }
 
-/// The looks of one run of the command.
+/// The state of the command while it runs.
 struct Session<'a> {
     wireless: Wireless,
     governed: Vec<Governed>,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::args::CheckCcArgs;
 use crate::output::{print, print_json};
 
-/// Checks each congestion control and shows what came of it.
+/// Checks each congestion control and shows the result.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is none of this name, [`Error::LimitFailed`] if one breaks a rule.

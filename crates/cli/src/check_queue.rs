@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::CheckQueueArgs;
 use crate::output::{print, print_json};
 
-/// Checks each queue and shows what came of it.
+/// Checks each queue and shows the result.
 ///
 /// # Errors
 /// [`Error::Usage`] if one cannot be used, [`Error::LimitFailed`] if one breaks a rule.
@@ -38,7 +38,7 @@ pub fn command(args: &CheckQueueArgs) -> Result<(), Error> {
     }
 }
 
-/// The word for what came of a rule.
+/// The word for the result of a rule.
 fn word(report: &Report, rule: Rule) -> &'static str {
     match report.of(rule) {
         Some(_) => "broken",

@@ -12,7 +12,7 @@ use crate::sqm::told;
 
 /// The page on which each rule has a section.
 const PAGE: &str = include_str!("../../../docs/doctor.md");
-/// How the paragraph of a section begins that says what was measured.
+/// The beginning of the paragraph in which a section says what was measured.
 const MEASURED: &str = "Measured here: ";
 /// The part of the page with what commands print.
 const MEASUREMENTS: &str = "Measurements";
@@ -97,12 +97,12 @@ fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     sections_of("Rules")
 }
 
-/// The link to a measurement on the page itself, as it is written there.
+/// The link to a measurement, as the page writes it.
 fn link_to(measurement: &str) -> String {
     format!(" ([below](#{}))", measurement.to_lowercase().replace(' ', "-"))
 }
 
-/// What was measured of what a rule finds, in one line without the page's links.
+/// The measurement in the section of a rule, in one line without links to the same page.
 fn measured(rule: &str) -> Option<String> {
     let (_, section) = sections().find(|(name, _)| *name == rule)?;
     let words = section.split("\n\n").find_map(|paragraph| paragraph.trim().strip_prefix(MEASURED))?;
@@ -155,7 +155,7 @@ enum Answer {
     Quit,
 }
 
-/// From a line; the end of the input is quit.
+/// The answer in a line of input. The end of the input means quit.
 fn answer(line: &str) -> Option<Answer> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Answer::Yes),

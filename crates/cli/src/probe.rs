@@ -37,9 +37,9 @@ use crate::system::Interrupt;
 const LOOK: Duration = Duration::from_millis(100);
 /// A server that has not answered for this long at the end has stopped, ns.
 const SILENCE: i64 = 3_000_000_000;
-/// In a session without end, another one is asked for after this much silence.
+/// A session without end is replaced by a new one after this time without a reply.
 const RENEW: Span = Span::from_secs(10);
-/// How long a session without end is asked to be, nanoseconds: ten years.
+/// The length that a request for a session without end names, nanoseconds: ten years.
 const FOREVER: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Time between probes, where nothing else is asked for.
 const INTERVAL: &str = "20ms";

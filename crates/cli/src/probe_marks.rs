@@ -75,7 +75,7 @@ fn ecn(name: &str, what: &str, way: &ReceivedMarks) -> Vec<String> {
     out
 }
 
-/// The most frequent ECN field that is another than sent, marks not among them.
+/// The most frequent ECN field that differs from the one sent. Marks do not count.
 fn other(way: &ReceivedMarks) -> &'static str {
     let sent = Ecn::of(way.sent_tos);
     let is_other = |ecn: &Ecn| {

@@ -23,7 +23,7 @@ const HEIGHT: u16 = 16;
 const CHART: u16 = 3;
 /// Events that are kept and shown.
 const EVENTS: usize = 4;
-/// Between two pictures.
+/// Time between two pictures.
 const STEP: Duration = Duration::from_millis(500);
 /// Most probes that a picture is made of.
 const MOST: usize = 30_000;

@@ -17,7 +17,7 @@ pub(crate) fn escaped(text: &str) -> String {
 /// A metric of a `T`: its name, its type, its help, and its value, if there is one.
 pub(crate) type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> Option<f64>);
 
-/// The metrics of all rows, each with its labels; `of` is what their names say they are of.
+/// The metrics of all rows, each with its labels. `of` is a part of their names: `goodqueue_OF_NAME`.
 pub(crate) fn metrics<T>(of: &str, metrics: &[Metric<T>], rows: &[(String, &T)]) -> String {
     let mut out = String::new();
     for (name, kind, help, value) in metrics {

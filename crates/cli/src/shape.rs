@@ -148,7 +148,7 @@ impl Guard {
         command.spawn().map(Guard).map_err(Error::machine)
     }
 
-    /// It has nothing to do any more.
+    /// Ends the process once the interface has been put back, so that it has no work left.
     pub(crate) fn dismiss(mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();

@@ -140,7 +140,7 @@ fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
     Ok(format!("95% of probes rose by at most {first:.1} ms before and {then:.1} ms after"))
 }
 
-/// Shapes one interface, or says how.
+/// Shapes one interface; with `--dry-run` only prints the commands that would do it.
 fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error> {
     if args.dry_run {
         let plan = planned(settings)?;
@@ -163,7 +163,7 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
     Ok(())
 }
 
-/// All sections of a file that are enabled. One that cannot be had stops no other.
+/// Shapes the interface of each enabled section of a file. If one fails, the others are still shaped.
 fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{name}: {error}")))?;

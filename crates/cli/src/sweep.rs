@@ -188,7 +188,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Sweeps on a cluster and by Optuna are those of the Python package.
+/// Runs the Python package, which has the sweeps on a cluster and by Optuna.
 fn python(args: &SweepArgs) -> Result<(), Error> {
     let (what, extra, module) = match &args.dask {
         Some(_) => ("--dask", "dask", "distributed"),

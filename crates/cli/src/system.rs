@@ -13,7 +13,7 @@ pub use crate::sqm::command as sqm;
 pub use crate::watch::command as watch;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};
 
-/// To be called first.
+/// Prepares the process. `main` calls it before anything else.
 pub fn begin() {
     // A file that grows too long is an error to tell about, and no program started from here needs more
     // rights.

@@ -13,10 +13,10 @@ use crate::args::{
     AirtimeArgs, AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, ShapeArgs, SqmArgs, WatchArgs,
 };
 
-/// Nothing is to be done.
+/// Does nothing: other systems need no preparation.
 pub fn begin() {}
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -28,7 +28,7 @@ pub fn server(_: &ServerArgs) -> Result<(), Error> {
     ))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -36,7 +36,7 @@ pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
     Err(Error::Usage("link: it needs Linux and its network namespaces".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -44,7 +44,7 @@ pub fn bridge(_: &BridgeArgs) -> Result<(), Error> {
     Err(Error::Usage("bridge: it needs Linux and its packet sockets".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -52,7 +52,7 @@ pub fn shape(_: &ShapeArgs) -> Result<(), Error> {
     Err(Error::Usage("shape: it needs Linux and its packet sockets".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -60,7 +60,7 @@ pub fn shape_guard(_: u32) -> Result<(), Error> {
     Err(Error::Usage("internal-guard: it needs Linux".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -68,7 +68,7 @@ pub fn sqm(_: &SqmArgs) -> Result<(), Error> {
     Err(Error::Usage("sqm: it needs Linux and its queueing disciplines".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -76,7 +76,7 @@ pub fn autorate(_: &AutorateArgs) -> Result<(), Error> {
     Err(Error::Usage("autorate: it needs Linux and its queueing disciplines".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -84,7 +84,7 @@ pub fn watch(_: &WatchArgs) -> Result<(), Error> {
     Err(Error::Usage("watch: it needs Linux and its queueing disciplines".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -92,7 +92,7 @@ pub fn airtime(_: &AirtimeArgs) -> Result<(), Error> {
     Err(Error::Usage("airtime: it needs Linux and its Wi-Fi stack, mac80211".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.
@@ -100,7 +100,7 @@ pub fn doctor(_: &DoctorArgs) -> Result<(), Error> {
     Err(Error::Usage("doctor: it needs Linux, whose queues it examines".into()))
 }
 
-/// There is none.
+/// The command needs Linux.
 ///
 /// # Errors
 /// Always.

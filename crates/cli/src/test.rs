@@ -104,7 +104,7 @@ impl Asked {
     }
 }
 
-/// The test of responsiveness, with a server at `rest` of an address of HTTPS: what is behind `https://`.
+/// The test of responsiveness. `rest` is the address of the server without its `https://`.
 fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let wrong = |text: String| Err(Error::Usage(text));
     let path = rest.find('/').map_or("", |at| &rest[at..]);

@@ -178,7 +178,7 @@ impl CcCalls for CcConnection {
     }
 }
 
-/// What it says. Only that it gives up means something.
+/// The notes of its calls. `drop` and `mark` are for queues, so only `fail` is allowed.
 #[derive(Debug)]
 struct Said(Arc<OnceLock<String>>);
 

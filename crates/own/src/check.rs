@@ -71,7 +71,7 @@ impl core::fmt::Display for Violation {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The first violation of each rule, in the order of [`Rule::ALL`]; a rule without one was kept.
@@ -102,8 +102,8 @@ impl Report {
     }
 }
 
-/// Checks a queue. `make` makes one with a seed, and `fault` asks one what it has noted of itself
-/// ([`crate::LibraryQueue::fault`]); a queue that notes nothing is asked nothing.
+/// Checks a queue. `make` makes one with a seed. `fault` returns the fault that a queue has noted itself
+/// ([`crate::LibraryQueue::fault`]); for other queues it returns `None`.
 ///
 /// # Errors
 /// Those of `make`.

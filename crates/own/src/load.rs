@@ -16,7 +16,7 @@ pub(crate) fn cc(path: &Path) -> Result<CcTable, String> {
     crate::ffi::load::cc(&absolute(path)?)
 }
 
-/// A name without a folder would be looked for where the system has its libraries.
+/// The path with its folder. The system looks for a name without one among its own libraries.
 #[cfg(any(unix, windows))]
 fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
     std::path::absolute(path).map_err(|error| error.to_string())
@@ -25,13 +25,13 @@ fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
 #[cfg(not(any(unix, windows)))]
 const NONE: &str = "this build loads no libraries";
 
-/// There is none.
+/// Always an error: this system has no shared libraries.
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn queue(_: &Path) -> Result<Table, String> {
     Err(NONE.into())
 }
 
-/// There is none.
+/// Always an error: this system has no shared libraries.
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn cc(_: &Path) -> Result<CcTable, String> {
     Err(NONE.into())

@@ -153,9 +153,9 @@ pub struct Summary {
     pub numbered: u32,
     /// The prober's counters.
     pub prober: ProberStats,
-    /// When the last reply came, monotonic.
+    /// When the last reply came, nanoseconds of the monotonic clock.
     pub last_reply: Option<i64>,
-    /// When the last probe was sent, monotonic.
+    /// When the last probe was sent, nanoseconds of the monotonic clock.
     pub last_sent: Option<i64>,
     /// Sends that the kernel refused; those probes were not sent.
     pub send_errors: u64,

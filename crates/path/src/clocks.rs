@@ -50,7 +50,7 @@ pub struct Clocks {
     /// Nanoseconds per nanosecond, over the session and without steps; positive if the server's clock is
     /// faster.
     pub rate: f64,
-    /// By how much the rate may be wrong.
+    /// By how much the rate may be wrong, nanoseconds per nanosecond.
     pub rate_error: f64,
     /// Largest possible error of the correction of a delay, at any time of the session, nanoseconds.
     pub error: i64,

@@ -206,16 +206,16 @@ pub struct Figures {
     pub ipdv_down: Option<Series>,
     /// Time within the server.
     pub server_time: Option<Series>,
-    /// By how much the server's wall clock is ahead of ours, if the smallest delays of both directions are
-    /// equal.
+    /// By how much the server's wall clock is ahead of ours, nanoseconds, if the smallest delays of both
+    /// directions are equal.
     pub clock_ahead: Option<i64>,
     /// How much faster the server's clock runs than ours, parts per million; `None` if the session is too
     /// short or the error is larger.
     pub drift_ppm: Option<f64>,
     /// The largest error of that.
     pub drift_error_ppm: Option<f64>,
-    /// By how much a delay above its minimum may be wrong at any time; `None` if the session is too short to
-    /// tell.
+    /// By how much a delay above its minimum may be wrong at any time, nanoseconds; `None` if the session is
+    /// too short to tell.
     pub rise_error: Option<i64>,
     /// When one of the clocks was set, or a host slept; these steps are subtracted from the delays above
     /// their minimum.

@@ -5,23 +5,25 @@
 use std::error::Error;
 use std::path::Path as File;
 
-use goodqueue_proof::autorate::{Outcome, Results, SEEDS, Who, all, page, picture, run};
+use goodqueue_proof::autorate::{Outcome, Policy, Results, SEEDS, all, page, picture, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("which folder?")?;
     if let Some(name) = std::env::args().nth(2) {
         let path = all(1).into_iter().find(|path| path.name == name).ok_or("no such link")?;
-        for decision in run(&path, Who::Ours, 1)?.decisions {
+        for decision in run(&path, Policy::Ours, 1)?.decisions {
             println!("{:.3} s {decision}", decision.at.0 as f64 / 1e9);
         }
         return Ok(());
     }
-    let mut results: Vec<Results> =
-        all(1).into_iter().map(|path| (path, Who::ALL.map(|who| (who, Vec::new())).into())).collect();
+    let mut results: Vec<Results> = all(1)
+        .into_iter()
+        .map(|path| (path, Policy::ALL.map(|policy| (policy, Vec::new())).into()))
+        .collect();
     for seed in SEEDS {
         for (path, (_, outcomes)) in all(seed).iter().zip(&mut results) {
-            for (who, outcomes) in outcomes {
-                outcomes.push(run(path, *who, seed)?);
+            for (policy, outcomes) in outcomes {
+                outcomes.push(run(path, *policy, seed)?);
             }
         }
     }
@@ -32,8 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let shown = results.iter().find(|(path, _)| path.name == name);
         let Some((path, outcomes)) = shown else { continue };
         let file = format!("{}.svg", name.to_lowercase());
-        let first: Vec<(Who, Outcome)> =
-            outcomes.iter().map(|(who, outcomes)| (*who, outcomes[0].clone())).collect();
+        let first: Vec<(Policy, Outcome)> =
+            outcomes.iter().map(|(policy, outcomes)| (*policy, outcomes[0].clone())).collect();
         std::fs::write(pictures.join(&file), picture(path, way, &first))?;
         let direction = ["up", "down"][way];
         names.push((file, format!("{name}, {direction}: the rate of the link and those of the shapers")));

@@ -1,7 +1,7 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
 //! ([`truth`]), scripts written for that ([`packetdrill`]) and published figures ([`reproduce`]). It also
 //! compares controllers that follow a varying link ([`autorate`]), the instances of `cake_mq` with one `cake`
-//! ([`cake_mq`]), and published figures with and without models that are off ([`switches`]).
+//! ([`cake_mq`]), and the reproductions with and without models that are normally off ([`switches`]).
 #![forbid(unsafe_code)]
 
 pub mod autorate;

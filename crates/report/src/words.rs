@@ -141,8 +141,8 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
     }
 }
 
-/// The rise of the round trip: its mean, of which the grade is, and its 95th percentile, which a standing
-/// queue reaches.
+/// The rise of the round trip: its mean, which determines the grade, and its 95th percentile, which shows a
+/// standing queue.
 fn adds(mean: i64, s: &Summary) -> String {
     let p95 = s.rtt.added_p95_ns.map(|p95| format!(", {} p95", ms(p95))).unwrap_or_default();
     format!("adds {} mean{p95}", ms(mean))

@@ -323,16 +323,16 @@ impl Panels {
 
 /// Delay and goodput of a cell.
 #[derive(Clone, Copy)]
-struct Spot {
+struct Place {
     x: f64,
     y: f64,
     point: u64,
     label: usize,
 }
 
-impl Spot {
+impl Place {
     /// From the least delay on, of equal ones the one with most goodput first.
-    fn order(&self, other: &Spot) -> std::cmp::Ordering {
+    fn order(&self, other: &Place) -> std::cmp::Ordering {
         let points = || (self.point, self.label).cmp(&(other.point, other.label));
         self.x.total_cmp(&other.x).then(other.y.total_cmp(&self.y)).then_with(points)
     }
@@ -342,11 +342,11 @@ impl Spot {
 /// a sample of the others.
 #[derive(Default)]
 struct Dots {
-    /// In [`Spot::order`]: each has more goodput than all before it.
-    front: Vec<Spot>,
+    /// In [`Place::order`]: each has more goodput than all before it.
+    front: Vec<Place>,
     others: usize,
     /// One in so many of the others, in the order in which they came; no more than twice [`MOST_DRAWN`].
-    drawn: Vec<Spot>,
+    drawn: Vec<Place>,
     every: usize,
 }
 
@@ -355,21 +355,21 @@ impl Dots {
         if !(x.is_finite() && y.is_finite()) {
             return;
         }
-        let spot = Spot { x, y, point: cell.point, label: cell.label };
-        let at = self.front.partition_point(|other| other.order(&spot).is_lt());
+        let place = Place { x, y, point: cell.point, label: cell.label };
+        let at = self.front.partition_point(|other| other.order(&place).is_lt());
         if at > 0 && self.front[at - 1].y >= y {
-            self.behind(spot);
+            self.behind(place);
             return;
         }
         let worse = self.front[at..].iter().take_while(|other| other.y <= y).count();
-        let worse: Vec<Spot> = self.front.splice(at..at + worse, [spot]).collect();
-        worse.into_iter().for_each(|spot| self.behind(spot));
+        let worse: Vec<Place> = self.front.splice(at..at + worse, [place]).collect();
+        worse.into_iter().for_each(|place| self.behind(place));
     }
 
-    fn behind(&mut self, spot: Spot) {
+    fn behind(&mut self, place: Place) {
         self.every = self.every.max(1);
         if self.others.is_multiple_of(self.every) {
-            self.drawn.push(spot);
+            self.drawn.push(place);
         }
         self.others += 1;
         if self.drawn.len() > 2 * MOST_DRAWN {
@@ -383,16 +383,16 @@ impl Dots {
     }
 
     fn front(mut self, study: &Study, delay: &Gauge, goodput: &Gauge) -> Option<Front> {
-        self.drawn.sort_by(Spot::order);
-        let dot = |spot: &Spot| Dot {
-            point: spot.point,
-            words: study.words(spot.point),
-            queue: spot.label,
-            x: spot.x,
-            y: spot.y,
+        self.drawn.sort_by(Place::order);
+        let dot = |place: &Place| Dot {
+            point: place.point,
+            words: study.words(place.point),
+            queue: place.label,
+            x: place.x,
+            y: place.y,
         };
         let every = self.drawn.len().div_ceil(MOST_DRAWN).max(1);
-        let drawn = self.drawn.iter().step_by(every).map(|spot| [spot.x, spot.y, spot.label as f64]);
+        let drawn = self.drawn.iter().step_by(every).map(|place| [place.x, place.y, place.label as f64]);
         (!self.front.is_empty()).then(|| Front {
             x: delay.of.clone(),
             y: goodput.of.clone(),
@@ -494,25 +494,25 @@ mod tests {
     fn the_front_is_the_same_in_whatever_order_the_points_come() {
         let mut rng = Rng::new(7);
         // Few values, so that many are equal.
-        let mut spot = |point| {
+        let mut place = |point| {
             let [x, y] = [0, 1].map(|_| rng.below(40) as f64);
-            Spot { x, y, point, label: 0 }
+            Place { x, y, point, label: 0 }
         };
-        let mut all: Vec<Spot> = (0..500).map(&mut spot).collect();
+        let mut all: Vec<Place> = (0..500).map(&mut place).collect();
         let mut dots = Dots::default();
-        for spot in &all {
+        for place in &all {
             let means = [0.0; FIGURES.len()];
-            dots.see(spot.x, spot.y, &Cell { point: spot.point, label: 0, runs: 1, means });
+            dots.see(place.x, place.y, &Cell { point: place.point, label: 0, runs: 1, means });
         }
-        all.sort_by(Spot::order);
+        all.sort_by(Place::order);
         let (mut best, mut front) = (f64::NEG_INFINITY, Vec::new());
-        for spot in &all {
-            if spot.y > best {
-                best = spot.y;
-                front.push(spot.point);
+        for place in &all {
+            if place.y > best {
+                best = place.y;
+                front.push(place.point);
             }
         }
-        assert_eq!(dots.front.iter().map(|spot| spot.point).collect::<Vec<_>>(), front);
+        assert_eq!(dots.front.iter().map(|place| place.point).collect::<Vec<_>>(), front);
         assert_eq!((dots.others, dots.drawn.len()), (500 - front.len(), 500 - front.len()));
     }
 
@@ -520,7 +520,7 @@ mod tests {
     fn the_sample_of_points_behind_the_front_is_bounded() {
         let mut dots = Dots::default();
         for point in 0..50_000 {
-            dots.behind(Spot { x: 0.0, y: 0.0, point, label: 0 });
+            dots.behind(Place { x: 0.0, y: 0.0, point, label: 0 });
             assert!(dots.drawn.len() <= 2 * MOST_DRAWN);
         }
         assert!(dots.others == 50_000 && dots.drawn.len() > MOST_DRAWN);

@@ -22,8 +22,8 @@ use goodqueue::details::flags;
 use goodqueue_wire::lab::{SERVER_INTERFACE, SERVER_TO_BEHIND};
 use goodqueue_wire::{Lab, LabSpec, Netns};
 
+use crate::clock::wall_ahead;
 use crate::line::{Acked, Bottleneck, Line, Passed};
-use crate::tools::wall_ahead;
 
 /// The interface of the shaper of each direction, up and down.
 const SHAPED: [&str; 2] = [SERVER_TO_BEHIND, SERVER_INTERFACE];

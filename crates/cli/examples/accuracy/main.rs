@@ -11,6 +11,7 @@
 
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
+mod clock;
 mod kernel;
 mod line;
 mod page;

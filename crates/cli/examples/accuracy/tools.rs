@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::clock::wall_ahead;
 use crate::line::Path;
 
 /// Time without load before each load, and the length of a load.
@@ -114,12 +115,6 @@ pub(crate) fn others(path: &Path, way: usize) -> Others {
     let ahead = wall_ahead();
     let irtt = irtt_probes(&irtt.output("irtt"), ahead);
     Others { iperf3: bps / 1e6, irtt, fping: fping_probes(&fping.output("fping"), ahead) }
-}
-
-/// How far the wall clock is ahead of the monotonic one, nanoseconds.
-pub(crate) fn wall_ahead() -> i64 {
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
-    i64::try_from(wall).expect("before 2262") - goodqueue_wire::now().0.cast_signed()
 }
 
 fn irtt_probes(text: &str, ahead: i64) -> Vec<Probe> {

@@ -1,4 +1,4 @@
-//! What stands in for commands that this build leaves out.
+//! The answers of commands that this build does not contain.
 
 use std::ffi::OsString;
 

@@ -72,7 +72,8 @@ pub struct SqmArgs {
     pub key: KeyArgs,
 }
 
-/// The rate of a shaper. Who writes bytes per second and means bits would get a shaper that does nothing.
+/// The rate of a shaper. `bps` is refused: as in `tc` it means bytes per second, and a rate that was meant in
+/// bits would be eight times too high to have any effect.
 pub(crate) fn shaper_rate(text: &str) -> Result<Rate, String> {
     let rate = read_rate(text)?;
     if text.to_ascii_lowercase().ends_with("bps") {

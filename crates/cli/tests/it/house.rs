@@ -225,3 +225,29 @@ fn comments_end_at_110_columns() {
     }
     assert!(wide.is_empty(), "comments wider than 110 columns:\n{}", wide.join("\n"));
 }
+
+/// Whether words in backticks are the path of a file: a folder, and a name with an extension.
+fn is_file_path(words: &str) -> bool {
+    let is_plain = words.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    let name = words.rsplit_once('/').map_or("", |(_, name)| name);
+    let has_extension = |(stem, extension): (&str, &str)| !stem.is_empty() && !extension.is_empty();
+    is_plain && name.split_once('.').is_some_and(has_extension)
+}
+
+/// Paths on these pages count from the root, from `crates/`, or from the folder of the page.
+#[test]
+fn pages_name_files_that_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (page, folder) in [("ARCHITECTURE.md", ""), ("vectors/README.md", "vectors")] {
+        let text = std::fs::read_to_string(root.join(page)).expect("text");
+        // Every second part is within a block of code, and every second part of the others within backticks.
+        let prose = text.split("```").step_by(2);
+        let quoted = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
+        let files: Vec<&str> = quoted.filter(|words| is_file_path(words)).collect();
+        assert!(!files.is_empty(), "{page} names no file");
+        for file in files {
+            let is_there = ["", "crates", folder].iter().any(|place| root.join(place).join(file).is_file());
+            assert!(is_there, "{page} names {file}, which does not exist");
+        }
+    }
+}

@@ -44,13 +44,14 @@ pub struct Params {
     /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 140: with the
     /// margin, this is a few per cent above the link.
     pub gain: u64,
-    /// The largest such step: the gain doubles with each step that meets no delay, up to this. Default 350.
+    /// The largest such step, thousandths: the gain doubles with each step that meets no delay, up to this.
+    /// Default 350.
     pub gain_most: u64,
     /// Minimum duration of a step. Default 200 ms: enough for some samples, and for TCP to fill the rate.
     pub step: Span,
     /// The load counts as full from this share of the rate on, thousandths. Default 750, as in cake-autorate.
     pub full: u64,
-    /// The same for a further step of a climb: TCP needs time to fill a rate. Default 900.
+    /// The same for a further step of a climb, thousandths: TCP needs time to fill a rate. Default 900.
     pub fullest: u64,
     /// Without an answer for this long, and without traffic from the link, the link counts as dead. Default
     /// 600 ms: twelve probes.

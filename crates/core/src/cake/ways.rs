@@ -124,11 +124,14 @@ pub struct Ranked {
 /// The storage of a queue without its packets: sets with eight hosts and eight flows each, tin by tin; and
 /// the heap.
 #[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "each is what its type is")]
 pub struct Tables<M: Memory = crate::memory::Usual> {
+    /// Sets of eight flows and eight hosts.
     pub sets: M::Of<Ways>,
+    /// Hosts, source and destination.
     pub hosts: M::Of<Host>,
+    /// Flows.
     pub flows: M::Of<Flow>,
+    /// The flows by the length of their queues.
     pub heap: M::Of<Ranked>,
 }
 

@@ -135,14 +135,14 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The flow that is next in turn. It stays at the head of its list.
+    /// The flow that is next in turn. It stays at the head of its list (part of Linux `fq_dequeue`).
     fn next_flow(&mut self, now: Nanos) -> Option<u32> {
         let mut turns = Turns { now, inactive: &mut self.table.inactive };
         self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut turns)
     }
 
     /// Delivers from the flow `index`, which is next in turn. A flow whose packet has to wait leaves the
-    /// lists, and the next one is tried.
+    /// lists, and the next one is tried (part of Linux `fq_dequeue`).
     fn send_any(&mut self, mut index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let flows = self.flows.as_mut();
@@ -163,7 +163,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Delivers the next packet of a flow; the packet may leave now.
+    /// Delivers the next packet of a flow; the packet may leave now (part of Linux `fq_dequeue`).
     fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
         let time = self.nodes.time(flow)?.max(flow.time_next_packet);
@@ -199,7 +199,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         (key, owner)
     }
 
-    /// Enqueues a packet of a flow that is below its limit.
+    /// Enqueues a packet of a flow that is below its limit (the end of Linux `fq_enqueue`).
     fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(index as usize) else { return Verdict::Dropped(Reason::Limit) };
@@ -218,6 +218,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Verdict::Enqueued
     }
 
+    /// Delivers a packet of priority 7 (part of Linux `fq_dequeue`).
     fn dequeue_internal(&mut self) -> Option<P> {
         self.internal.qlen -= 1;
         let packet = self.nodes.pop(&mut self.internal)?.packet;
@@ -247,7 +248,7 @@ impl Server<Flow, u32> for Turns<'_> {
 }
 
 /// Sets when a flow's next packet may leave. The flow is paced at `own` bytes per second or at `maxrate`,
-/// whichever is lower. Returns whether the pause would have been longer than 1 s.
+/// whichever is lower. Returns whether the pause would have been longer than 1 s. Part of Linux `fq_dequeue`.
 fn pace(
     flow: &mut Flow,
     params: &Params,

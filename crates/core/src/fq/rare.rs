@@ -73,7 +73,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         index
     }
 
-    /// Restarts a flow whose socket has a new connection.
+    /// Restarts a flow whose socket has a new connection (part of Linux `fq_classify`).
     fn start_anew(&mut self, index: u32, hash: u32) {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];
@@ -87,7 +87,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }
 
-    /// A flow that receives a packet after it was empty for longer than the refill delay gets a quantum.
+    /// A flow that receives a packet after it was empty for longer than the refill delay gets a quantum (part
+    /// of Linux `fq_enqueue`).
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];

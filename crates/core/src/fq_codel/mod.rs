@@ -195,9 +195,9 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         })
     }
 
-    /// Drops a batch from the head of the fattest bucket and returns its index (Linux `fq_codel_drop`).
+    /// Drops a batch from the head of the fattest bucket and returns its index.
     #[cold]
-    fn drop_batch(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> u32 {
+    fn fq_codel_drop(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> u32 {
         let flows = self.flows.as_mut();
         let (mut fattest, mut most) = (0, 0);
         for (index, flow) in (0..).zip(flows.iter()) {
@@ -306,7 +306,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
             return Verdict::Enqueued;
         }
         let reason = if self.totals.memory_left < 0 { Reason::Memory } else { Reason::Limit };
-        let fattest = self.drop_batch(now, reason, observer);
+        let fattest = self.fq_codel_drop(now, reason, observer);
         // The arriving packet is the last of its bucket, so it is gone if the bucket was emptied.
         if fattest == index && self.flows.as_ref()[index as usize].packets.is_empty() {
             return Verdict::Dropped(reason);

@@ -106,7 +106,8 @@ impl Law {
     }
 
     /// The tick stored with a packet when it is queued: 0 with the drain rate estimator.
-    // The attributes of pie and fq_pie save 20 to 30 % of a packet's instructions.
+    // The plain attributes of `pie/` gain no time (0 %; `fq_pie` -27 %), but scenario A needs them for its
+    // bar in instructions (docs/performance.md).
     #[inline]
     pub(crate) const fn stamp(&self, now: Nanos) -> u64 {
         ticks(now) & self.stamp

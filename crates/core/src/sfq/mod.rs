@@ -248,7 +248,8 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         Some(if place == NIL { self.depths.free() } else { place })
     }
 
-    /// Puts a packet at the tail of a slot; a slot that was empty joins the round.
+    /// Puts a packet at the tail of a slot; a slot that was empty joins the round (part of Linux
+    /// `sfq_rehash`, and of `sfq_enqueue` from its label `enqueue`).
     fn append(&mut self, index: u32, packet: P) {
         let slots = self.slots.as_mut();
         let Some(slot) = slots.get_mut(index as usize) else { return };
@@ -264,7 +265,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Applies RED to an arrival at a slot that holds packets. Returns whether the arrival or the head must
-    /// be dropped.
+    /// be dropped (part of Linux `sfq_enqueue`: the `switch` over `red_action`).
     fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let Some(red) = &self.red else { return false };
         let slot = &mut self.slots.as_mut()[index as usize];
@@ -300,14 +301,16 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         true
     }
 
+    /// Drops an arrival that finds no slot (part of Linux `sfq_enqueue`).
     fn refuse(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.drops += 1;
         observer.dropped(now, packet, Reason::Limit);
         Verdict::Dropped(Reason::Limit)
     }
 
-    /// Enqueues an arrival at a slot that holds packets; RED or the slot's length may cause a drop.
-    fn enqueue_judged(
+    /// Enqueues an arrival at a slot that holds packets; RED or the slot's length may cause a drop (part of
+    /// Linux `sfq_enqueue`).
+    fn enqueue_or_drop(
         &mut self,
         now: Nanos,
         index: u32,
@@ -324,7 +327,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.count_in(now, index, packet.len(), observer)
     }
 
-    /// Counts a new packet of `len` bytes in the slot `index`.
+    /// Counts a new packet of `len` bytes in the slot `index` (the end of Linux `sfq_enqueue`).
     fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.held.bytes += u64::from(len);
         let (left, is_over) = self.held.left.overflowing_sub(1);
@@ -332,14 +335,16 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         if is_over { self.overflow(now, index, observer) } else { Verdict::Enqueued }
     }
 
-    /// Handles the arrival, now the last packet of slot `index`, that brought the queue over the limit.
+    /// Handles the arrival, now the last packet of slot `index`, that brought the queue over the limit (the
+    /// end of Linux `sfq_enqueue`).
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         let is_own = self.drop(now, Reason::Limit, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
         if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
     }
 
-    /// Drops the arrival; with `headdrop` drops the head of its slot and queues the arrival.
+    /// Drops the arrival; with `headdrop` drops the head of its slot and queues the arrival (part of Linux
+    /// `sfq_enqueue`, from its label `congestion_drop`).
     fn drop_at(
         &mut self,
         now: Nanos,
@@ -446,6 +451,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
     /// The random numbers, buckets, slots and nodes. With empty storage, the queue holds no packets.
     type Parts = (D, M::Of<u32>, M::Of<Slot>, M::Of<Node<P>>);
 
+    /// Linux `sfq_init`.
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (draws, mut buckets, mut slots, nodes) = parts;
         let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
@@ -524,8 +530,8 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
-    #[inline]
     /// Linux `sfq_enqueue`.
+    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());
@@ -536,7 +542,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         let mut index = *place;
         if let Some(slot) = slots.get_mut(index as usize) {
             if slot.qlen >= self.usual_depth {
-                return self.enqueue_judged(now, index, packet, observer);
+                return self.enqueue_or_drop(now, index, packet, observer);
             }
             slot.backlog = slot.backlog.wrapping_add(packet.len());
             self.nodes.push(slot, packet);
@@ -557,6 +563,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         self.count_in(now, index, packet.len(), observer)
     }
 
+    /// Linux `sfq_dequeue`, after the changes of the hash that are due.
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now, observer);
@@ -578,6 +585,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         Stats { overlimits: self.overlimits, ..self.sent.stats(self.drops, marks) }
     }
 
+    /// Linux `sfq_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now, observer);
         while let Some(packet) = self.pop() {

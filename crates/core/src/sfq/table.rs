@@ -242,7 +242,7 @@ impl Depths {
         }
     }
 
-    /// A non-empty slot has gained a packet.
+    /// A non-empty slot has gained a packet (Linux `sfq_inc`).
     pub(super) fn grow(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;
@@ -269,7 +269,7 @@ impl Depths {
         put_first(slots, index, first);
     }
 
-    /// A slot with two or more packets has lost one.
+    /// A slot with two or more packets has lost one (Linux `sfq_dec`).
     pub(super) fn shrink(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;

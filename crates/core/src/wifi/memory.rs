@@ -25,13 +25,18 @@ pub struct Parts<P: 'static, M: Memory> {
 
 /// The lengths of [`Parts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as in `Parts`")]
 pub struct Lengths {
+    /// Flows: those of the pool, then one for each queue.
     pub flows: u32,
+    /// Queues.
     pub tins: u32,
+    /// List nodes of the queues.
     pub nodes: u32,
+    /// Stations.
     pub stations: u32,
+    /// Packets.
     pub slots: u32,
+    /// Words of 64 bits, with a bit for each flow of the pool.
     pub bits: u32,
 }
 

@@ -288,18 +288,18 @@ impl Side {
 /// Every variant with each of its queues.
 fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
-    for draft in drafts(root, form)? {
-        let (base, switches) = (links(form, &draft.changes), switches(form, &draft.changes));
-        let simple = simple(form, &draft.changes);
+    for text in variant_texts(root, form)? {
+        let (base, switches) = (links(form, &text.changes), switches(form, &text.changes));
+        let simple = simple(form, &text.changes);
         // With any queue: the answer does not depend on which queue is compared.
         let is_compared = match form {
-            Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
+            Form::Wifi(_) => wifi(form, &text.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
             Form::Simple(_) => true,
             Form::General(..) | Form::Topology(..) => is_compared(&base, &switches),
         };
         let has_buffer = simple.as_ref().is_some_and(Simple::has_buffer);
-        let is_only = draft.queue.is_some();
-        let turns = match draft.queue {
+        let is_only = text.queue.is_some();
+        let turns = match text.queue {
             Some(queue) if !is_compared => {
                 return Err(Wrong::new(queue.at, "no link has queue = \"$queue\", which this would replace"));
             }
@@ -310,14 +310,14 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test)
             }
             None => vec![None],
         };
-        let at = draft.name.as_ref().map_or(0, |name| name.at);
+        let at = text.name.as_ref().map_or(0, |name| name.at);
         if sides.len() + turns.len() > MOST_VARIANTS {
             let what = format!("more than {MOST_VARIANTS} combinations of variant and queue");
             return Err(Wrong::new(at, what));
         }
-        let (name, about) = (draft.name.map(|name| name.value), draft.about);
+        let (name, about) = (text.name.map(|name| name.value), text.about);
         for queue in turns {
-            let wifi = wifi(form, &draft.changes, queue.as_ref())?;
+            let wifi = wifi(form, &text.changes, queue.as_ref())?;
             let links = match &simple {
                 Some(simple) => simple.links(test, simple.place(queue.as_ref()))?,
                 None => base.clone(),
@@ -530,12 +530,12 @@ fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
     Ok(list.value.into_iter().map(|queue| queue.value).collect())
 }
 
-fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<VariantText<'a>>> {
+fn variant_texts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<VariantText<'a>>> {
     let sections = root.sections("variant", &VARIANT)?;
     if sections.is_empty() {
         return Ok(vec![VariantText { name: None, about: None, queue: None, changes: Changes::Nothing }]);
     }
-    sections.iter().map(|section| draft(section, form)).collect()
+    sections.iter().map(|section| variant_text(section, form)).collect()
 }
 
 /// A line that fits below a picture.
@@ -557,7 +557,7 @@ fn one_line(about: At<String>) -> Read<String> {
     Ok(about.value)
 }
 
-fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
+fn variant_text<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
     let name = section.read("name", read::text)?;
     let name = section.required("name", name)?;
     if name.value.trim().is_empty() {
@@ -585,10 +585,10 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
         }
         (link, Form::General(links, switches) | Form::Topology(links, switches)) => {
             let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
-            let hubs =
+            let of_switches =
                 section.get("switch").map(|(key, value)| switches::Change::read_all(key, value, switches));
             check_changes(&changes, links)?;
-            Changes::General(changes, hubs.transpose()?.unwrap_or_default())
+            Changes::General(changes, of_switches.transpose()?.unwrap_or_default())
         }
     };
     let queue = section.read("queue", read::queue_text)?;

@@ -83,21 +83,21 @@ fn tree(section: &Section<'_>, name: String) -> Read<ClassTree> {
             format!("{} classes: a tree has 1 to {MAX_CLASSES}, each an [[htb.class]]", sections.len());
         return Err(Wrong::new(section.at, what));
     }
-    let mut drafts = Vec::new();
+    let mut texts = Vec::new();
     for section in &sections {
-        let draft = draft(section, base)?;
-        if drafts.iter().any(|other: &ClassText| other.name.value == draft.name.value) {
-            return Err(Wrong::new(draft.name.at, format!("a second class called `{}`", draft.name.value)));
+        let text = class_text(section, base)?;
+        if texts.iter().any(|other: &ClassText| other.name.value == text.name.value) {
+            return Err(Wrong::new(text.name.at, format!("a second class called `{}`", text.name.value)));
         }
-        drafts.push(draft);
+        texts.push(text);
     }
-    let order = order(&drafts)?;
-    let place = |name: &str| order.iter().position(|&at| drafts[at].name.value == name);
+    let order = order(&texts)?;
+    let place = |name: &str| order.iter().position(|&at| texts[at].name.value == name);
     let is_inner =
-        |at: usize| drafts.iter().any(|other| parent_of(other) == Some(drafts[at].name.value.as_str()));
+        |at: usize| texts.iter().any(|other| parent_of(other) == Some(texts[at].name.value.as_str()));
     let default = section.read("default", read::text)?;
     let default = section.required("default", default)?;
-    let Some(rest) = place(&default.value) else { return Err(no_class(&default, &drafts)) };
+    let Some(rest) = place(&default.value) else { return Err(no_class(&default, &texts)) };
     if is_inner(order[rest]) {
         let what = format!("`{}` has children: packets go to leaves", default.value);
         return Err(Wrong::new(default.at, what));
@@ -106,45 +106,45 @@ fn tree(section: &Section<'_>, name: String) -> Read<ClassTree> {
     let mut named = [false; 64];
     let mut classes = Vec::new();
     for (index, &at) in order.iter().enumerate() {
-        let draft = &drafts[at];
-        for dscp in &draft.dscp {
+        let text = &texts[at];
+        for dscp in &text.dscp {
             let number = usize::from(dscp.value.value()) & 63;
             if std::mem::replace(&mut named[number], true) {
                 return Err(Wrong::new(dscp.at, format!("{}: another class has these packets", dscp.value)));
             }
             map[number] = u8::try_from(index).unwrap_or(0);
         }
-        let of_leaves = draft.dscp.first().map(|dscp| dscp.at).or(draft.queue.as_ref().map(|queue| queue.at));
+        let of_leaves = text.dscp.first().map(|dscp| dscp.at).or(text.queue.as_ref().map(|queue| queue.at));
         if let (true, Some(at)) = (is_inner(at), of_leaves) {
-            let what = format!("`{}` has children: a queue and DSCPs are a leaf's", draft.name.value);
+            let what = format!("`{}` has children: a queue and DSCPs are a leaf's", text.name.value);
             return Err(Wrong::new(at, what));
         }
-        let params = ClassParams { parent: parent_of(draft).and_then(place), ..draft.params };
-        let queue = (!is_inner(at)).then(|| leaf(draft)).transpose()?;
-        classes.push(TreeClass { name: draft.name.value.clone(), params, queue });
+        let params = ClassParams { parent: parent_of(text).and_then(place), ..text.params };
+        let queue = (!is_inner(at)).then(|| leaf(text)).transpose()?;
+        classes.push(TreeClass { name: text.name.value.clone(), params, queue });
     }
     Ok(ClassTree { name, classes, map })
 }
 
-fn parent_of(draft: &ClassText) -> Option<&str> {
-    draft.parent.as_ref().map(|parent| parent.value.as_str())
+fn parent_of(text: &ClassText) -> Option<&str> {
+    text.parent.as_ref().map(|parent| parent.value.as_str())
 }
 
 /// The queue of a leaf, checked to fit its rate.
-fn leaf(draft: &ClassText) -> Read<QueueSpec> {
-    let at = draft.queue.as_ref().map_or(draft.at, |queue| queue.at);
-    let queue = match &draft.queue {
+fn leaf(text: &ClassText) -> Read<QueueSpec> {
+    let at = text.queue.as_ref().map_or(text.at, |queue| queue.at);
+    let queue = match &text.queue {
         Some(queue) => queue.value,
         None => PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?,
     };
-    let rate = draft.params.rate;
+    let rate = text.params.rate;
     match unfit(&queue.into(), rate) {
         Some(why) => Err(Wrong::new(at, why)),
         None => Ok(queue),
     }
 }
 
-fn draft(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
+fn class_text(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
     let name = section.read("name", read::text)?;
     let name = section.required("name", name)?;
     check_name(&name, "a class")?;
@@ -178,17 +178,17 @@ fn draft(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
 }
 
 /// The order of the classes, each after its parent.
-fn order(drafts: &[ClassText]) -> Read<Vec<usize>> {
+fn order(texts: &[ClassText]) -> Read<Vec<usize>> {
     let mut order: Vec<usize> = Vec::new();
-    for (at, draft) in drafts.iter().enumerate() {
+    for (at, text) in texts.iter().enumerate() {
         // From the class up to an ancestor that already has its place.
         let mut way = Vec::new();
         let mut next = Some(at);
         while let Some(at) = next.filter(|at| !order.contains(at)) {
             way.push(at);
-            let Some(parent) = &drafts[at].parent else { break };
-            let above = drafts.iter().position(|other| other.name.value == parent.value);
-            let Some(above) = above else { return Err(no_class(parent, drafts)) };
+            let Some(parent) = &texts[at].parent else { break };
+            let above = texts.iter().position(|other| other.name.value == parent.value);
+            let Some(above) = above else { return Err(no_class(parent, texts)) };
             if way.contains(&above) {
                 let what = format!("`{}` would be an ancestor of itself", parent.value);
                 return Err(Wrong::new(parent.at, what));
@@ -196,25 +196,24 @@ fn order(drafts: &[ClassText]) -> Read<Vec<usize>> {
             next = Some(above);
         }
         order.extend(way.into_iter().rev());
-        let depth = depth(drafts, at);
+        let depth = depth(texts, at);
         if depth > LEVELS {
-            let what = format!("`{}` is at level {depth}: a tree has {LEVELS}", draft.name.value);
-            return Err(Wrong::new(draft.name.at, what));
+            let what = format!("`{}` is at level {depth}: a tree has {LEVELS}", text.name.value);
+            return Err(Wrong::new(text.name.at, what));
         }
     }
     Ok(order)
 }
 
 /// Classes from the root to this one.
-fn depth(drafts: &[ClassText], at: usize) -> usize {
-    let above = |&at: &usize| {
-        drafts.iter().position(|other| Some(other.name.value.as_str()) == parent_of(&drafts[at]))
-    };
+fn depth(texts: &[ClassText], at: usize) -> usize {
+    let above =
+        |&at: &usize| texts.iter().position(|other| Some(other.name.value.as_str()) == parent_of(&texts[at]));
     std::iter::successors(Some(at), above).count()
 }
 
-fn no_class(name: &At<String>, drafts: &[ClassText]) -> Wrong {
-    let known: Vec<&str> = drafts.iter().map(|draft| draft.name.value.as_str()).collect();
+fn no_class(name: &At<String>, texts: &[ClassText]) -> Wrong {
+    let known: Vec<&str> = texts.iter().map(|text| text.name.value.as_str()).collect();
     let nearest = did_you_mean(&name.value, &known);
     let word = name.value.escape_debug();
     Wrong::new(name.at, format!("no class is called `{word}`; there are {}{nearest}", known.join(", ")))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::abi::{CcAck, CcWindow, NEVER, RawHost, RawPacket};
 use crate::table::{CcTable, Table};
 
-/// What a queue says during a call. It only takes notes: nothing here can fail.
+/// Notes what a queue reports during a call. Nothing here can fail.
 pub(crate) trait Notes {
     /// It drops a packet.
     fn drop(&mut self, id: u64, reason: u32);

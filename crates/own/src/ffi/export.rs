@@ -170,13 +170,13 @@ unsafe extern "C" fn cc_event<C: OwnCc>(
 /// The values of `count` parameters.
 ///
 /// # Safety
-/// There are as many.
+/// `values` points to `count` numbers.
 unsafe fn values_of<'a>(values: *const u64, count: usize) -> &'a [u64] {
     // SAFETY: the caller says so.
     if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(values, count) } }
 }
 
-/// The owner of the packets, who is on the other side.
+/// The owner of the packets: the program that has loaded this library.
 #[derive(Clone, Copy)]
 struct Host(RawHost);
 

@@ -34,8 +34,8 @@ pub(crate) fn cc(path: &Path) -> Result<CcTable, String> {
     CcTable::new(about, raw)
 }
 
-/// Loads a library and reads its table. It stays loaded: what it gave may be used for as long as the program
-/// runs. `kind`: the word for it of `goodqueue new`. `versions`: those that this program can use.
+/// Loads a library and reads its table. The library stays loaded, so the table is valid until the program
+/// ends. `kind` is the word for it in `goodqueue new`; `versions` are those that this program can use.
 fn table<T: Copy>(path: &Path, kind: &str, symbol: &str, versions: RangeInclusive<u32>) -> Result<T, String> {
     if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
         return Err(

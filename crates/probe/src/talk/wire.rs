@@ -106,13 +106,18 @@ pub struct Tick {
 
 /// A datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Packet {
+    /// The start of a load.
     Hello(Hello),
+    /// A piece of a frame of a video call.
     Media(Media),
+    /// What the receiver of a video call has got.
     Feedback(Feedback),
+    /// A request to send pieces again.
     Nack(Nack),
+    /// A player's input, to the server of a game.
     Input(Tick),
+    /// The state of a game, from its server.
     State(Tick),
 }
 

@@ -22,7 +22,7 @@ pub struct Line {
 
 /// What is wrong with the reflectors. The clock of each is wrong by a constant on every path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Disturbance {
     /// Nothing.
     None,
     /// From second 30 on reflector 1 adds up to 80 ms to each answer; from second 50 on reflector 2 answers
@@ -42,7 +42,7 @@ pub struct Path {
     /// Up and down.
     pub lines: [Line; 2],
     /// What is wrong with the reflectors.
-    pub trouble: Trouble,
+    pub disturbance: Disturbance,
 }
 
 impl Line {
@@ -98,8 +98,8 @@ fn steps(mut next: impl FnMut() -> i64) -> Vec<(Span, Rate)> {
     (0..STEPS).map(|step| (STEP * step as u64, rate(next()))).collect()
 }
 
-/// About normal with a deviation of 1000: the sum of twelve uniform numbers, without the functions that
-/// differ between machines.
+/// Normally distributed, about, with a deviation of 1000: the sum of twelve uniform numbers. The functions
+/// that give an exact normal distribution differ between machines.
 fn normal(draws: &mut Rng) -> i64 {
     (0..12).map(|_| draws.below(1001).cast_signed()).sum::<i64>() - 6000
 }
@@ -196,7 +196,7 @@ pub fn all(seed: u64) -> Vec<Path> {
             name: "constant",
             about: "10 Mbit/s up and 50 down, all the time.",
             lines: [Line::new(constant(10), 0), Line::new(constant(50), 0)],
-            trouble: Trouble::None,
+            disturbance: Disturbance::None,
         },
         Path {
             name: "LTE",
@@ -204,49 +204,49 @@ pub fn all(seed: u64) -> Vec<Path> {
                     random walk between 100 and 1000 packets a second (1.2 to 12 Mbit/s) with 200 packets a \
                     second per square root of a second. Up, each is half of that.",
             lines: [sprout(base + 11, [50, 500, 100], 0), sprout(base + 12, [100, 1000, 200], 0)],
-            trouble: Trouble::None,
+            disturbance: Disturbance::None,
         },
         Path {
             name: "DOCSIS",
             about: "A cable link shared with six neighbours, each of them active for 15 s in 45 s on average: 4 \
                     to 10 Mbit/s up, 40 to 100 down.",
             lines: [shared(base + 21, 10_000, 4), shared(base + 22, 100_000, 1)],
-            trouble: Trouble::None,
+            disturbance: Disturbance::None,
         },
         Path {
             name: "Starlink",
             about: "Every 15 s there is a new satellite with a rate of its own: 6 to 18 Mbit/s up, 40 to 160 \
                     down. Each second the rate is about 3 % higher or lower.",
             lines: [satellites(base + 31, [6_000, 18_000], 8), satellites(base + 32, [40_000, 160_000], 4)],
-            trouble: Trouble::None,
+            disturbance: Disturbance::None,
         },
         Path {
             name: "outage",
             about: "8 Mbit/s up and 40 down. At second 40 nothing passes for 3 s, and then a quarter of the \
                     rate for 2 s.",
             lines: [outage(8_000, 2), outage(40_000, 2)],
-            trouble: Trouble::None,
+            disturbance: Disturbance::None,
         },
         Path {
             name: "bad reflectors",
             about: "8 Mbit/s up and 40 down, 15 % more or less every 5 s. One reflector adds up to 80 ms from \
                     second 30 on; another one falls silent at second 50.",
             lines: [uneven(base + 41, 8_000, 2), uneven(base + 42, 40_000, 2)],
-            trouble: Trouble::BadReflectors,
+            disturbance: Disturbance::BadReflectors,
         },
         Path {
             name: "clock drift",
             about: "The same rates with good reflectors, whose clocks drift by 30 to 100 ppm. Two of them jump \
                     by 80 and 200 ms.",
             lines: [uneven(base + 41, 8_000, 2), uneven(base + 42, 40_000, 2)],
-            trouble: Trouble::Clocks,
+            disturbance: Disturbance::Clocks,
         },
     ]
 }
 
 /// What the clock and the host of a reflector do to the one-way delays of an answer, ns. `None`: no answer.
 pub(super) fn disturb(
-    trouble: Trouble,
+    disturbance: Disturbance,
     reflector: usize,
     sent: Nanos,
     [up, down]: [i64; 2],
@@ -257,10 +257,10 @@ pub(super) fn disturb(
     let seconds = sent.0 / 1_000_000_000;
     let mut offset = OFFSETS[reflector % 8] * 1_000_000;
     let mut busy = 0;
-    match (trouble, reflector) {
-        (Trouble::BadReflectors, 1) if seconds >= 30 => busy = draws.below(80_000_000).cast_signed(),
-        (Trouble::BadReflectors, 2) if seconds >= 50 => return None,
-        (Trouble::Clocks, _) => {
+    match (disturbance, reflector) {
+        (Disturbance::BadReflectors, 1) if seconds >= 30 => busy = draws.below(80_000_000).cast_signed(),
+        (Disturbance::BadReflectors, 2) if seconds >= 50 => return None,
+        (Disturbance::Clocks, _) => {
             offset += DRIFTS[reflector % 8] * (sent.0 / 1_000_000).cast_signed();
             offset += match reflector {
                 1 if seconds >= 40 => 80_000_000,

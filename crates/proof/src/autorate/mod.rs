@@ -9,7 +9,7 @@ mod page;
 mod picture;
 mod run;
 
-pub use links::{Line, Path, Trouble, all};
+pub use links::{Disturbance, Line, Path, all};
 pub use page::{Results, SEEDS, bars, page, shares, spread};
 pub use picture::picture;
-pub use run::{DirectionOutcome, Outcome, Who, run};
+pub use run::{DirectionOutcome, Outcome, Policy, run};

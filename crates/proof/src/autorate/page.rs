@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::run::ORACLE;
-use super::{DirectionOutcome, Outcome, Path, Who};
+use super::{DirectionOutcome, Outcome, Path, Policy};
 
-/// The least goodput that is asked of ours, as a share of the oracle's.
+/// The bar for our goodput: at least this share of the oracle's.
 const GOODPUT: f64 = 0.85;
-/// The largest 95th percentile of the rise that is asked of ours, as a multiple of the oracle's.
+/// The bar for the 95th percentile of our rise: at most this multiple of the oracle's.
 const RISE: f64 = 1.5;
 
 /// Goodput and 95th percentile of a direction, as shares of the oracle's.
@@ -35,8 +35,8 @@ pub fn spread(way: &DirectionOutcome) -> [f64; 2] {
 /// The seeds of the page. Each gives the links other rates, and the runs other random numbers.
 pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
-/// A link, and the outcomes in the order of [`Who::ALL`], one for each of [`SEEDS`].
-pub type Results = (Path, Vec<(Who, Vec<Outcome>)>);
+/// A link, and the outcomes in the order of [`Policy::ALL`], one for each of [`SEEDS`].
+pub type Results = (Path, Vec<(Policy, Vec<Outcome>)>);
 
 /// The values of all seeds, ascending.
 fn sorted(outcomes: &[Outcome], value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
@@ -91,19 +91,19 @@ pub fn page(results: &[Results], pictures: &[(String, String)]) -> String {
         let Some((_, oracle)) = outcomes.last() else { continue };
         for (at, direction) in ["up", "down"].iter().enumerate() {
             let mut cells = [String::new(), String::new()];
-            for (who, outcomes) in outcomes {
+            for (policy, outcomes) in outcomes {
                 let [goodput, factor] = all_shares(outcomes, oracle, at);
                 let _ = writeln!(
                     out,
                     "| {direction} | {} | {:.2} | {:.0} % | {:.1} | {:.1} | {:.2} |",
-                    who.name(),
+                    policy.name(),
                     median(&sorted(outcomes, |outcome| outcome.ways[at].goodput)) / 1e6,
                     100.0 * median(&goodput),
                     median(&sorted(outcomes, |outcome| outcome.ways[at].rise[0])),
                     median(&sorted(outcomes, |outcome| outcome.ways[at].rise[1])),
                     median(&factor),
                 );
-                if [Who::Ours, Who::Late].contains(who) {
+                if [Policy::Ours, Policy::Late].contains(policy) {
                     let met = |which: usize, values: &[f64]| {
                         let one = |&value| {
                             let shares = if which == 0 { [value, 0.0] } else { [1.0, value] };
@@ -129,14 +129,15 @@ pub fn page(results: &[Results], pictures: &[(String, String)]) -> String {
                 median for 98 % of the time. The range has the extremes of all seeds. The bar for ours is 50 to \
                 150 %, since a climb is a short rise.\n\n\
                 | | up | down |\n| --- | ---: | ---: |\n";
-        for (who, outcomes) in outcomes.iter().filter(|(who, _)| [Who::CakeAutorate, Who::Ours].contains(who))
+        for (policy, outcomes) in
+            outcomes.iter().filter(|(policy, _)| [Policy::CakeAutorate, Policy::Ours].contains(policy))
         {
             let cells = [0, 1].map(|way: usize| {
                 let least = sorted(outcomes, |outcome| spread(&outcome.ways[way])[0])[0];
                 let most = sorted(outcomes, |outcome| spread(&outcome.ways[way])[1]);
                 format!("{:.0} to {:.0} %", 100.0 * least, 100.0 * most[most.len() - 1])
             });
-            let _ = writeln!(out, "| {} | {} | {} |", who.name(), cells[0], cells[1]);
+            let _ = writeln!(out, "| {} | {} | {} |", policy.name(), cells[0], cells[1]);
         }
         out += "\n";
     }

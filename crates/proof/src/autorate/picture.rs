@@ -3,7 +3,7 @@
 use goodqueue::Rate;
 
 use super::links::LENGTH;
-use super::{Outcome, Path, Who};
+use super::{Outcome, Path, Policy};
 
 const SIZE: [f64; 2] = [860.0, 260.0];
 const LEFT: f64 = 60.0;
@@ -12,7 +12,7 @@ const TOP: f64 = 30.0;
 
 /// The rate of one direction of a link, and those that the controllers set, every 100 ms.
 #[must_use]
-pub fn picture(path: &Path, way: usize, outcomes: &[(Who, Outcome)]) -> String {
+pub fn picture(path: &Path, way: usize, outcomes: &[(Policy, Outcome)]) -> String {
     let [_, _, most] = path.lines[way].least_mean_most();
     let most = most.0 as f64 * 1.3;
     let line = |rates: &[Rate], colour: &str, width: f64| {
@@ -40,9 +40,9 @@ pub fn picture(path: &Path, way: usize, outcomes: &[(Who, Outcome)]) -> String {
         .map(|step| path.lines[way].rate_at(goodqueue::Span::from_millis(100 * step)))
         .collect();
     out += &line(&link, "#bbb", 4.0);
-    let shown = [(Who::CakeAutorate, "#d55e00"), (Who::Ours, "#0072b2")];
-    for (who, colour) in shown {
-        for (_, outcome) in outcomes.iter().filter(|(other, _)| *other == who) {
+    let shown = [(Policy::CakeAutorate, "#d55e00"), (Policy::Ours, "#0072b2")];
+    for (policy, colour) in shown {
+        for (_, outcome) in outcomes.iter().filter(|(other, _)| *other == policy) {
             out += &line(&outcome.ways[way].rates, colour, 1.2);
         }
     }

@@ -15,7 +15,7 @@ use super::links::{LENGTH, Path, disturb};
 
 /// What sets the rates of the shapers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Policy {
     /// The least rate of the link, all the time.
     Minimum,
     /// The mean rate of the link, all the time.
@@ -30,20 +30,21 @@ pub enum Who {
     Oracle,
 }
 
-impl Who {
+impl Policy {
     /// All, in the order of tables.
-    pub const ALL: [Who; 6] = [Who::Minimum, Who::Mean, Who::CakeAutorate, Who::Ours, Who::Late, Who::Oracle];
+    pub const ALL: [Policy; 6] =
+        [Policy::Minimum, Policy::Mean, Policy::CakeAutorate, Policy::Ours, Policy::Late, Policy::Oracle];
 
     /// For tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Who::Minimum => "fixed at the minimum",
-            Who::Mean => "fixed at the mean",
-            Who::CakeAutorate => "cake-autorate's rules",
-            Who::Ours => "ours",
-            Who::Late => "oracle, 100 ms late",
-            Who::Oracle => "oracle",
+            Policy::Minimum => "fixed at the minimum",
+            Policy::Mean => "fixed at the mean",
+            Policy::CakeAutorate => "cake-autorate's rules",
+            Policy::Ours => "ours",
+            Policy::Late => "oracle, 100 ms late",
+            Policy::Oracle => "oracle",
         }
     }
 }
@@ -57,7 +58,7 @@ pub(super) const LATE: Span = Span::from_millis(100);
 const LEAST: Rate = Rate(100_000);
 /// Start of the load.
 pub(super) const LOAD: Span = Span::from_secs(2);
-/// What is measured begins here: ten seconds of load to find the rate.
+/// Goodput and delay are measured from here on, after ten seconds of load in which the rate is found.
 pub(super) const MEASURED: Span = Span::from_secs(12);
 /// How often counters are read and rates set.
 const STEP: Span = Span::from_millis(5);
@@ -65,12 +66,12 @@ const STEP: Span = Span::from_millis(5);
 const LOST: Span = Span::from_secs(1);
 /// Flows in each direction.
 const FLOWS: usize = 4;
-/// From which the delay of a path without load is known.
+/// Interval of the probe that measures the delay with and without load.
 const DELAY_PROBE: Span = Span::from_millis(20);
 /// A rate is kept for pictures this often.
 const SHOWN: Span = Span::from_millis(100);
 
-/// What came of one direction of a run.
+/// The result of a run in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionOutcome {
     /// Payload that arrived from second 12 on, bit/s.
@@ -82,7 +83,7 @@ pub struct DirectionOutcome {
     pub rates: Vec<Rate>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Up and down.
@@ -145,14 +146,14 @@ fn scenario(path: &Path, interval: Span, seed: u64) -> Scenario {
     Scenario { nodes, links, flows, probes, tcp, seed, ..Scenario::default() }
 }
 
-/// The shaper of a direction. Down it is behind the link, which `ingress` says.
+/// The shaper of a direction. The one for downloads is behind the link, so it needs `ingress`.
 fn shaper(way: usize, rate: Rate) -> QueueSpec {
     let ingress = if way == 1 { ",ingress=on" } else { "" };
     let text = format!("cake,diffserv=besteffort,bandwidth={}bit{ingress}", rate.0.max(LEAST.0));
     text.parse().expect("parameters of cake")
 }
 
-/// What knows the rates of the shapers.
+/// The source of the rates that the shapers get.
 enum Setter<'a> {
     Fixed([Rate; 2]),
     Oracle(&'a Path),
@@ -160,10 +161,11 @@ enum Setter<'a> {
     Controller(Box<dyn Controller>),
 }
 
-/// What the late oracle is not told yet about a direction, every [`STEP`].
+/// The late oracle in one direction. It gets each state of the link, one every [`STEP`], 100 ms late.
 #[derive(Clone, Debug, Default)]
 struct Late {
-    /// The rate of the link, bits that wait in front of it, and the rate of the shaper from then on.
+    /// The states that it has not got yet, the oldest first: the rate of the link, the bits that wait in
+    /// front of it, and the rate that the shaper got then.
     known: VecDeque<[u64; 3]>,
     rate: Rate,
 }
@@ -173,7 +175,7 @@ impl Late {
     fn tell(&mut self, rate: Rate, waiting: u64) {
         let steps = (LATE.0 / STEP.0) as usize;
         let [link, waited, _] = *self.known.front().unwrap_or(&[rate.0, waiting, 0]);
-        // The queue of now, if the link has kept its rate and the shaper has passed all that it may.
+        // The present queue, if the link has kept its rate and the shaper has sent all that its rate allowed.
         let passed = |rate: u64| Rate(rate).bytes_in(STEP).0 * 8;
         let queue = self
             .known
@@ -189,7 +191,7 @@ impl Late {
 }
 
 impl Setter<'_> {
-    fn new(who: Who, path: &Path) -> Setter<'_> {
+    fn new(policy: Policy, path: &Path) -> Setter<'_> {
         let known = [0, 1].map(|way: usize| path.lines[way].least_mean_most());
         // The same rule for every link and both controllers, from the highest rate that it is sold with.
         let limits = known.map(|[_, _, most]| Limits {
@@ -197,15 +199,15 @@ impl Setter<'_> {
             start: Rate(most.0 / 2),
             max: Rate(most.0 * 3 / 2),
         });
-        match who {
-            Who::Minimum => Setter::Fixed(known.map(|[least, _, _]| least)),
-            Who::Mean => Setter::Fixed(known.map(|[_, mean, _]| mean)),
-            Who::Oracle => Setter::Oracle(path),
-            Who::Late => Setter::Late(Default::default()),
-            Who::Ours => {
+        match policy {
+            Policy::Minimum => Setter::Fixed(known.map(|[least, _, _]| least)),
+            Policy::Mean => Setter::Fixed(known.map(|[_, mean, _]| mean)),
+            Policy::Oracle => Setter::Oracle(path),
+            Policy::Late => Setter::Late(Default::default()),
+            Policy::Ours => {
                 Setter::Controller(Box::new(Follow::new(limits, MOST_REFLECTORS, Params::default())))
             }
-            Who::CakeAutorate => Setter::Controller(Box::new(CakeAutorate::new(limits, MOST_REFLECTORS))),
+            Policy::CakeAutorate => Setter::Controller(Box::new(CakeAutorate::new(limits, MOST_REFLECTORS))),
         }
     }
 
@@ -219,7 +221,7 @@ impl Setter<'_> {
     }
 }
 
-/// The probes of a run, and what they are for.
+/// The probes of a run: those of the controller and the one that measures the delay.
 struct Probes<'a> {
     path: &'a Path,
     draws: Rng,
@@ -243,7 +245,7 @@ impl Probes<'_> {
             return None;
         }
         let seen =
-            delays.and_then(|delays| disturb(self.path.trouble, number, sent, delays, &mut self.draws));
+            delays.and_then(|delays| disturb(self.path.disturbance, number, sent, delays, &mut self.draws));
         let Some([up, down]) = seen else {
             self.overdue.push_back((sent + LOST, number));
             return None;
@@ -269,15 +271,15 @@ impl Probes<'_> {
     }
 }
 
-/// Runs the load over `path` with the shapers set by `who`.
+/// Runs the load over `path` with the shapers set by `policy`.
 ///
 /// # Errors
 /// Never for the paths of [`super::all`].
-pub fn run(path: &Path, who: Who, seed: u64) -> Result<Outcome, BuildError> {
+pub fn run(path: &Path, policy: Policy, seed: u64) -> Result<Outcome, BuildError> {
     // 20 probes a second: cake-autorate asks six reflectors, ours four.
-    let interval = Span::from_millis(if who == Who::CakeAutorate { 300 } else { 200 });
+    let interval = Span::from_millis(if policy == Policy::CakeAutorate { 300 } else { 200 });
     let mut simulation = Simulation::new(&scenario(path, interval, seed))?;
-    let mut setter = Setter::new(who, path);
+    let mut setter = Setter::new(policy, path);
     let mut probes = Probes {
         path,
         draws: Rng::stream(seed, 0, "reflectors"),

@@ -63,7 +63,8 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
     })
 }
 
-/// What ours is divided by, the range that agrees, in the same measure, and whether it is a value.
+/// The published number that divides ours, the quotients that agree with the claim, and whether the number is
+/// a value and not a bound.
 fn reference(claim: &Claim) -> Option<(f64, (f64, f64), bool)> {
     let (by, (least, most), is_value) = match &claim.held {
         Held::Value { value, over, .. } => {
@@ -108,7 +109,7 @@ pub(super) fn figures(
     })
 }
 
-/// What the dots are made of.
+/// The data of the dots.
 struct Values<'a> {
     experiment: &'a Experiment,
     reproduction: &'a Reproduction,
@@ -265,7 +266,7 @@ fn published(reproduction: &Reproduction, column: &Column, variant: usize) -> Op
     })
 }
 
-/// By what a value is divided for the axis, and the name of that.
+/// The divisor of values on the axis, and the unit that results.
 fn scale(unit: Unit) -> (f64, &'static str) {
     match unit {
         Unit::Time => (1e6, "ms"),

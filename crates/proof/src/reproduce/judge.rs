@@ -140,7 +140,7 @@ pub struct Outcome {
     pub claims: Vec<Row>,
 }
 
-/// The least and the most that a value can be: equal, unless something had not ended.
+/// The smallest and the largest possible value. They are equal, unless a transfer had not ended.
 type Bounds = (f64, f64);
 
 /// The figures of one claim: for each of its variants a value from each seed, `None` where a run has none.
@@ -229,7 +229,7 @@ impl Sample {
     }
 }
 
-/// What `join` makes of two values, for which it is monotonic in each.
+/// The bounds of `join` of two values. `join` must be monotonic in each of them.
 fn joined(first: Bounds, second: Bounds, join: fn(f64, f64) -> f64) -> Bounds {
     let ends = [(first.0, second.0), (first.0, second.1), (first.1, second.0), (first.1, second.1)];
     // Infinite by infinite is no number, and neither bound.
@@ -320,7 +320,7 @@ fn unit_of(claim: &Claim) -> Unit {
     }
 }
 
-/// The sign of a value that had not ended.
+/// The sign in front of a value that is only a lower bound, because a transfer had not ended.
 fn above(is_above: bool) -> &'static str {
     if is_above { "> " } else { "" }
 }

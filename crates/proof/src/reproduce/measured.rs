@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_not_ended_opens_the_upper_end() {
+    fn transfers_without_an_end_leave_the_upper_bound_open() {
         let mut bounds =
             vec![(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (5.0, 5.0), (9.0, f64::INFINITY)];
         let one = Measured::of_bounds(&bounds).expect("six");

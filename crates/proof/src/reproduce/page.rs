@@ -124,7 +124,7 @@ fn simulated(outcome: &Outcome) -> String {
 const LOOKS: &str =
     "A median is outside an interval with a probability of at most 5 %; over three looks, 15 %.";
 
-/// Of which claims a cell has a bound instead of a value.
+/// Explains the cells that have a bound instead of a value.
 const BOUNDS: &str = "Bounds (≥, ≤, from ... to) have no tolerance, whatever the class. Of measured claims they are \
                       how we read a range or words of the source, such as \"an order of magnitude\"; each page \
                       quotes them in its last column.";

@@ -165,7 +165,7 @@ fn decide(
     Ok(())
 }
 
-/// Keeps only these runs, and says nothing of the others. The link of the first becomes that of the record.
+/// Removes all runs but these from the record. The link of the first becomes that of the record.
 fn show(record: &mut Record, variants: &[usize]) {
     record.planned = variants.iter().filter_map(|&variant| record.planned.get(variant).cloned()).collect();
     let of = |&variant: &usize| {

@@ -27,7 +27,7 @@ pub fn page(results: &[Results], old: &str) -> String {
     out
 }
 
-/// What stands in front of a switch's table, and behind it.
+/// The comments that mark the beginning and the end of a switch's table on the page.
 fn marks(switch: Switch) -> [String; 2] {
     [format!("<!-- {} -->\n", switch.name()), format!("<!-- end of {} -->\n", switch.name())]
 }

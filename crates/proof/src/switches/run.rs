@@ -18,7 +18,7 @@ pub struct Compared {
     pub with: Outcome,
 }
 
-/// What a switch does.
+/// The effect of a switch on the pages.
 #[derive(Clone, Debug)]
 pub struct Results {
     /// The switch.
@@ -29,7 +29,7 @@ pub struct Results {
     pub left: Vec<(&'static str, &'static str)>,
 }
 
-/// The pages, and what they are without a switch, as far as they have run.
+/// The pages that have run without a switch, with their results.
 #[derive(Debug, Default)]
 pub struct Pages {
     without: BTreeMap<&'static str, Outcome>,
@@ -62,7 +62,7 @@ impl Pages {
     }
 }
 
-/// The file of a page with the key of a switch; or why that has no effect.
+/// The file of a page with the key of a switch, or the reason why the key has no effect there.
 fn changed(name: &str, switch: Option<Switch>) -> Result<Result<String, &'static str>, Error> {
     let mut file: Table = toml::from_str(reproduce::scenario(name)).map_err(Error::usage)?;
     if let Some(Err(why)) = switch.map(|switch| switch.set(&mut file)) {

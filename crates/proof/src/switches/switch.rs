@@ -84,7 +84,7 @@ fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
     table.insert(key.into(), value.into());
 }
 
-/// The table `key` of `table`, which is there afterwards.
+/// The table `key` of `table`; an empty one is added if there is none.
 fn inner<'a>(table: &'a mut Table, key: &str) -> &'a mut Table {
     let value = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
     value.as_table_mut().expect("a table, as in all our files")
@@ -106,7 +106,7 @@ fn has(value: Option<&Value>, key: &str) -> bool {
     }
 }
 
-/// Keeps turns in all variants with a driver that loses them. `false`: there is none.
+/// Sets `turns = "kept"` in all variants whose driver loses turns. Returns whether there is one.
 fn keep_turns(file: &mut Table) -> bool {
     let driver = |wifi: Option<&Value>| Some(wifi?.get("driver")?.as_str()?.to_owned());
     let base = driver(file.get("wifi"));
@@ -123,8 +123,8 @@ fn keep_turns(file: &mut Table) -> bool {
     is_set
 }
 
-/// Gives each station without a signal one: the strong one, or the weak one if its own table has the lowest
-/// rate of its standard. Variants are not looked at.
+/// Gives a signal to each station that has none: the strong one, or the weak one if its own table has the
+/// lowest rate of its standard. Variants do not change.
 fn give_signals(wifi: &mut Table) {
     if wifi.contains_key("snr") {
         return;

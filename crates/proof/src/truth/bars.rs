@@ -317,8 +317,8 @@ fn judge_means(kernel: &Sample, ours: &Sample, bar: f64) -> Verdict {
     }
 }
 
-/// The kernel has no drop or mark, or one: a share of that is no useful bar (35 % of one packet). Ours is
-/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged.
+/// For a kernel that counted no drop or mark, or one. A share of that is no useful bar (35 % of one packet).
+/// So ours is outside only from [`HANDFUL`] on; below that the figure gets no verdict.
 fn judge_handful(ours: &Sample) -> (Verdict, Option<String>) {
     let note = Some("the kernel has none or one".to_owned());
     (if ours.mean >= HANDFUL { Verdict::Outside } else { Verdict::Aside }, note)

@@ -1,5 +1,5 @@
-//! Files of one JSON object a line, read key by key: what is wrong is named with file, line and key, and a
-//! key that nothing reads is a warning.
+//! Reads files with one JSON object in each line, key by key. An error names its file, line and key. A key
+//! that nothing reads gives a warning.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

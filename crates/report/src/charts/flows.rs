@@ -228,11 +228,11 @@ fn name_at_peaks(
         let free = |(x, y): &Point| {
             taken.iter().all(|(tx, ty, th)| (tx - x).abs() > th + half + 4.0 || (ty - y).abs() > HIGH)
         };
-        let spots = || places.iter().map(|&(_, i)| at(i));
-        let Some(spot) = spots().find(free).or_else(|| spots().next()) else { continue };
-        taken.push((spot.0, spot.1, half));
+        let candidates = || places.iter().map(|&(_, i)| at(i));
+        let Some(place) = candidates().find(free).or_else(|| candidates().next()) else { continue };
+        taken.push((place.0, place.1, half));
         scene.open(queue);
-        scene.text(Type::Label(queue), spot, Anchor::Middle, name.clone());
+        scene.text(Type::Label(queue), place, Anchor::Middle, name.clone());
         scene.close();
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Arrival {
     segment_truesize: u32,
 }
 
-/// What is read before it is known what it belongs to.
+/// Fields of an arrival that are used once all of its fields have been read.
 #[derive(Default)]
 struct Rest {
     dscp: u8,

@@ -164,7 +164,8 @@ impl AckState {
         }
     }
 
-    /// Delays the ACK by the expected gap to the next segment, within what the round trip allows.
+    /// Delays the ACK by the expected gap to the next segment, within what the round trip allows (Linux
+    /// `tcp_send_delayed_ack`).
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {
@@ -183,7 +184,7 @@ impl AckState {
 }
 
 impl Rx {
-    /// Decides about the ACK of what was just received.
+    /// Decides about the ACK of what was just received (Linux `__tcp_ack_snd_check`).
     pub(super) fn check_ack(&mut self, now: Nanos) {
         if self.ack.now {
             return;

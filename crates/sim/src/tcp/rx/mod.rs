@@ -201,6 +201,8 @@ impl Rx {
         self.ack.silence();
     }
 
+    /// A segment with data, a FIN, or neither (Linux `tcp_data_queue`, after the checks of
+    /// `tcp_validate_incoming`).
     fn on_data(&mut self, now: Nanos, segment: &Header, ce: bool) {
         let end = segment.end();
         if end == segment.seq {
@@ -348,7 +350,8 @@ impl Rx {
         }
     }
 
-    /// Number of segments to be ACKed at once: half the window, at most `most`.
+    /// Number of segments to be ACKed at once: half the window, at most `most` (part of Linux
+    /// `tcp_incr_quickack`).
     #[allow(clippy::cast_possible_truncation)]
     fn quickacks(&self, most: u8) -> u8 {
         let half = self.window.rcv_wnd / (2 * u32::from(self.ack.rcv_mss));
@@ -356,6 +359,7 @@ impl Rx {
         wanted.min(u32::from(most)) as u8
     }
 
+    /// The next segments are ACKed at once, at most `most` (Linux `tcp_enter_quickack_mode`).
     fn enter_quickack(&mut self, most: u8) {
         self.ack.quick = self.ack.quick.max(self.quickacks(most));
         self.ack.pingpong = false;

@@ -167,6 +167,7 @@ impl Tx {
         u64::from(self.wmem_alloc) >= u64::from(self.w.packets_out) * u64::from(self.full_truesize)
     }
 
+    /// The time for which a reordered segment may be late has passed (Linux `tcp_rack_reo_timeout`).
     fn reorder_timeout(&mut self, now: Nanos) {
         let in_flight = self.w.packets_in_flight();
         let lost = self.w.lost;

@@ -279,7 +279,7 @@ impl Tx {
         segment
     }
 
-    /// Whether the next segment lies within the receive window.
+    /// Whether the next segment lies within the receive window (Linux `tcp_snd_wnd_test`).
     pub(super) fn fits_window(&self) -> bool {
         let len = self.unsent().min(u64::from(self.w.mss));
         self.w.snd_nxt + len <= self.wnd_end()
@@ -361,7 +361,7 @@ impl Tx {
     }
 
     /// Segments that the congestion window allows: at most half of it at once. A lone FIN and a probe may
-    /// exceed it.
+    /// exceed it (Linux `tcp_cwnd_test`).
     fn cwnd_quota(&self, in_flight: u32) -> Option<u32> {
         if in_flight < self.w.snd_cwnd {
             return Some((self.w.snd_cwnd - in_flight).min((self.w.snd_cwnd >> 1).max(1)));
@@ -422,7 +422,8 @@ impl Tx {
         Some(len as u32)
     }
 
-    /// Nagle's algorithm in Minshall's variant: a short segment waits while a short one is unacknowledged.
+    /// Nagle's algorithm in Minshall's variant: a short segment waits while a short one is unacknowledged
+    /// (Linux `tcp_nagle_test`, `tcp_minshall_check`).
     fn nagle_holds(&self) -> bool {
         let has_small = self.snd_sml > self.w.snd_una && self.snd_sml <= self.w.snd_nxt;
         let nagle = !self.config.nodelay && has_small;
@@ -543,7 +544,8 @@ impl Tx {
         }
     }
 
-    /// The window was not filled for the length of a timeout, so it decays to what was used.
+    /// The window was not filled for the length of a timeout, so it decays to what was used (Linux
+    /// `tcp_cwnd_application_limited`).
     fn application_limited(&mut self, now: Nanos) {
         let is_waiting = self.skbs.as_ref().is_some_and(|skbs| skbs.lacks_space);
         let has_space_waiter = self.app_bytes > 0 || is_waiting;
@@ -558,7 +560,8 @@ impl Tx {
         self.usage.stamp = now;
     }
 
-    /// RFC 2861: after idle time the window is halved for each timeout, down to the initial one.
+    /// RFC 2861: after idle time the window is halved for each timeout, down to the initial one (Linux
+    /// `tcp_cwnd_restart`).
     pub(super) fn restart_after_idle(&mut self, now: Nanos) {
         let idle = now.since(self.w.lsndtime);
         if !self.config.slow_start_after_idle || idle <= self.rto || self.sets_own_window() {
