@@ -30,7 +30,6 @@ mod files;
 pub mod flent;
 mod folder;
 mod json;
-mod kind;
 mod marks;
 mod merge;
 mod mos;
@@ -62,7 +61,6 @@ pub use dots::{Dot, DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
-pub use kind::queue_kind;
 pub use marks::Mark;
 pub use merge::merge;
 pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, write_new_as};
@@ -82,7 +80,8 @@ pub use record::{
 pub use run_row::RunRow;
 pub use summary::{
     DirectionVerdict, Estimate, FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary,
-    RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns, student_975,
+    RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, queue_kind, ramp_ns,
+    student_975,
 };
 pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
 pub use transfers::{Completion, TransferSummary};

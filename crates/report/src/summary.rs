@@ -23,6 +23,7 @@
 
 use std::collections::HashMap;
 
+pub(crate) mod kind;
 mod path;
 mod radio;
 pub(crate) mod repeat;
@@ -39,6 +40,7 @@ use crate::talks::{self, TalkSummary};
 use crate::transfers::{self, Completion, TransferSummary};
 use crate::videos::{self, VideoSummary};
 
+pub use kind::queue_kind;
 pub use path::TcpRtt;
 pub(crate) use path::{rows, shown_words};
 pub(crate) use radio::round_trips;

@@ -2,7 +2,7 @@
 //!
 //! * **Saturated**: the direction used at least 80 % of its line, or of the rate of a slower shaper before
 //!   it. On a real path: the network, and neither sender nor receiver, limited its flows for at least 80 % of
-//!   the time, and packets waited for at least half of it ([`crate::kind`]): random loss and paced flows leave
+//!   the time, and packets waited for at least half of it (the module `kind`): random loss and paced flows leave
 //!   a line idle. The share is rounded to whole percent, as shown, before it is judged.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, if it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
@@ -21,12 +21,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kind;
 use crate::record::{Direction, Record, Run, SenderLimits};
 use crate::stats::whole_percent;
 use crate::words::ms;
 
-use super::{Latency, Summary, direction_name, loaded_in, repeat};
+use super::{Latency, Summary, direction_name, kind, loaded_in, repeat};
 
 /// Utilisation from which a direction counts as saturated, in whole percent.
 pub const SATURATED_PERCENT: u32 = 80;

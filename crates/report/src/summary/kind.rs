@@ -33,9 +33,9 @@ mod seen;
 
 use std::collections::BTreeMap;
 
+use super::loaded_in;
 use crate::record::{Direction, DoubtKind, FoundKind, FoundQueue, Record, Run};
 use crate::stats::percentile;
-use crate::summary::loaded_in;
 use crate::words::{firm, rate};
 use seen::{DirectionLoad, FRAME, PAYLOAD, Step};
 
