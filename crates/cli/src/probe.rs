@@ -22,11 +22,10 @@ use goodqueue_path::result::Trips;
 use goodqueue_probe::Dscp;
 use goodqueue_probe::echo::{Gaps, Schedule};
 use goodqueue_probe::net::{ClockWatch, random_u64};
-use goodqueue_report::write_new;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
-use crate::output::{check_parent, elsewhere, print, print_json, room};
+use crate::output::{check_parent, kept, print, print_json};
 use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
@@ -648,17 +647,9 @@ impl Output<'_> {
             suffix = "irtt.json.gz";
         }
         let Err(error) = self.file.write_all(&bytes) else { return Ok(()) };
-        let path = self.path.display().to_string();
-        let error = format!("{error}{}", room(self.path, &error));
+        let path = self.path;
         // A part of a file is of no use.
         self.give_back();
-        Err(Error::Machine(match elsewhere(suffix, |path| write_new(path, &bytes)) {
-            Ok(kept) => {
-                format!("--output {path}: {error}; what was measured is kept in {}", kept.display())
-            }
-            Err(second) => {
-                format!("--output {path}: {error}; and it could not be saved elsewhere either: {second}")
-            }
-        }))
+        Err(kept("--output", path, &error, suffix, &bytes))
     }
 }
