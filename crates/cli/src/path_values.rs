@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use goodqueue::Span;
-use goodqueue_experiment::Error;
+use goodqueue_experiment::{Error, read_time};
 use goodqueue_path::key::Key;
 use goodqueue_probe::IpVersion;
 
@@ -11,10 +11,12 @@ use crate::args::KeyArgs;
 
 /// A time, as `20ms`.
 pub(crate) fn span(flag: &str, text: &str) -> Result<Span, Error> {
-    let span: Result<Span, _> = text.parse();
-    span.ok().filter(|span| i64::try_from(span.0).is_ok()).ok_or_else(|| {
-        Error::Usage(format!("--{flag} {text}: not a time; write a number and its unit: 20ms, 1.5s, 2min"))
-    })
+    let wrong = |why: String| Error::Usage(format!("--{flag} {text}: {why}"));
+    let span = read_time(text).map_err(wrong)?;
+    if i64::try_from(span.0).is_err() {
+        return Err(wrong("longer than a test can be".into()));
+    }
+    Ok(span)
 }
 
 /// A time of more than zero.
