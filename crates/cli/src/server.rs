@@ -315,7 +315,7 @@ fn check_ports(args: &ServerArgs, addresses: &[IpAddr], has_loads: bool) -> Resu
     let https = args.https.iter().map(|at| ("--https", at));
     for (flag, at) in https.chain(args.metrics.iter().map(|at| ("--metrics", at))) {
         // What is no address is refused where it is read.
-        if let Ok(address) = at.trim().parse() {
+        if let Ok(address) = at.trim().parse::<SocketAddr>() {
             tcp.push((format!("{flag} {}", at.trim()), vec![address]));
         }
     }
