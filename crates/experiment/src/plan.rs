@@ -23,8 +23,8 @@ use queues::queues;
 pub(crate) use queues::words;
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
-pub use values::{read_any_rate, read_rate, read_time};
 use values::{positive, span};
+pub use values::{read_any_rate, read_rate, read_time};
 
 /// One comparison: a test over a link, run once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
