@@ -26,8 +26,8 @@ pub(crate) fn machine(py: Python<'_>, words: impl ToString) -> PyErr {
 /// An error of the library.
 pub(crate) fn of(py: Python<'_>, error: &Error) -> PyErr {
     match error {
-        Error::Usage(words) | Error::LimitFailed(words) => usage(py, words),
-        Error::Machine(words) => machine(py, words),
+        Error::Usage(_) | Error::LimitFailed(_) => usage(py, error),
+        Error::Machine(_) => machine(py, error),
         Error::Interrupted(_) => pyo3::exceptions::PyKeyboardInterrupt::new_err(error.to_string()),
     }
 }

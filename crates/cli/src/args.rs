@@ -26,6 +26,7 @@ use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
 use goodqueue_experiment::limit::Limit;
+use goodqueue_report::compare::{FIGURES, Figure};
 
 pub use airtime::AirtimeArgs;
 pub use autorate::{AutorateArgs, Shapers};
@@ -133,7 +134,7 @@ pub enum Command {
     /// records
     Report(ReportArgs),
     /// Compare results before and after a change: differences with intervals; limits that set the exit code
-    #[command(after_help = COMPARE_EXAMPLES)]
+    #[command(after_help = compare_help())]
     Compare(CompareArgs),
     /// Run an experiment many times while its keys vary, over a grid or in a search; write a page and a table
     #[cfg_attr(not(feature = "sweep"), command(about = left_out::ABOUT))]
@@ -196,12 +197,6 @@ Examples:
 Units are those of tc: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means megabytes per second, as in tc.";
 
 const COMPARE_EXAMPLES: &str = "\
-Figures in a limit:
-  goodput_up, goodput_down                      all flows together, Mbit/s
-  rise_mean, rise_p50, rise_p95, rise_p99       round trip under load minus its idle median, ms
-  rise_up_p95, rise_down_p95                    the same for one-way delays, ms
-  loss                                          share of probes lost under load, %
-
 Bounds:
   1.2x      1.2 times the first record's figure
   30ms      a value: ns us ms s, kbit mbit gbit, %
@@ -211,6 +206,15 @@ Examples:
   goodqueue compare before after                                # two folders of results
   goodqueue compare old.flent.gz new.flent.gz -o both           # with overlaid pictures
   goodqueue compare before after --fail-if 'rise_p95 > 1.2x' --fail-if 'goodput_up < 0.95x'";
+
+/// All figures that a limit can have, and the examples.
+fn compare_help() -> String {
+    let mut text = "Figures in a limit:\n".to_owned();
+    for Figure { name, unit, meaning, .. } in &FIGURES {
+        text += &format!("  {name:<15}{unit:<8}{meaning}\n");
+    }
+    text + "\n" + COMPARE_EXAMPLES
+}
 
 const QUEUES_EXAMPLES: &str = "\
 Examples:
@@ -390,6 +394,19 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_figures_of_limits_are_all_listed() {
+        let page = include_str!("../../../docs/compare.md");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        for Figure { name, .. } in &FIGURES {
+            assert!(compare_help().contains(&format!("\n  {name} ")), "{name}");
+            assert!(
+                rows.iter().any(|row| row.contains(&format!("`{name}`"))),
+                "{name} is not in docs/compare.md"
+            );
+        }
     }
 
     /// The terminal's width breaks lines of prose. Examples are lines of their own, so they must fit.

@@ -20,7 +20,7 @@ use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::again;
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
-use crate::output::Target;
+use crate::output::{Target, kept};
 use control::Control;
 use schedule::Schedule;
 
@@ -103,10 +103,12 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     if !args.told.quiet {
         eprint!("{}", table(&record, rates));
     }
-    if let Some((mut file, name)) = json {
-        let failed = |error: &dyn std::fmt::Display| Error::Machine(format!("{name}: {error}"));
-        let text = record.to_json().map_err(|error| failed(&error))?;
-        writeln!(file, "{{\"exit_code\":{code},\"record\":{text}}}").map_err(|error| failed(&error))?;
+    if let Some((mut file, path)) = json {
+        let text = record.to_json();
+        let text = text.map_err(|error| Error::Machine(format!("--json {}: {error}", path.display())))?;
+        let text = format!("{{\"exit_code\":{code},\"record\":{text}}}\n");
+        file.write_all(text.as_bytes())
+            .map_err(|error| kept("--json", path, &error, "link.json", text.as_bytes()))?;
     }
     if let Some(target) = target {
         let page = target.write(&record)?;
@@ -207,10 +209,9 @@ pub(crate) fn own(warnings: &[String], test: TestPlan) -> Record {
     Record { warnings: warnings.to_vec(), test, ..again::head(again::typed()) }
 }
 
-fn create(path: &Path) -> Result<(File, String), Error> {
-    let name = path.display().to_string();
-    let file = File::create(path).map_err(|error| Error::Usage(format!("--json {name}: {error}")))?;
-    Ok((file, name))
+fn create(path: &Path) -> Result<(File, &Path), Error> {
+    let refused = |error: std::io::Error| Error::Usage(format!("--json {}: {error}", path.display()));
+    File::create(path).map(|file| (file, path)).map_err(refused)
 }
 
 /// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C comes to both.

@@ -37,7 +37,10 @@ fn chosen<'a, T>(
     let found: Vec<&T> = rows.iter().filter(|row| is(row, asked)).collect();
     if found.is_empty() {
         let names: Vec<&str> = rows.iter().map(name).collect();
-        return Err(Error::Usage(format!("no {what} is called {asked}{}", did_you_mean(asked, &names))));
+        let nearest = did_you_mean(asked, &names);
+        return Err(Error::Usage(format!(
+            "no {what} is called {asked}{nearest}; `goodqueue {what}s` lists them"
+        )));
     }
     Ok(found)
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Error;
+use goodqueue_report::room;
 
 use crate::args::{Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
 use crate::output::print;
@@ -126,7 +127,7 @@ fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&P
         io::ErrorKind::AlreadyExists => Error::Usage(format!(
             "new {kind} {name}: something with this name exists here; nothing was changed"
         )),
-        _ => Error::Machine(format!("new {kind} {name}: {error}")),
+        _ => Error::Machine(format!("new {kind} {name}: {error}{}", room(folder, &error))),
     })?;
     let written: io::Result<()> = files.iter().try_for_each(|(file, template)| {
         let file = folder.join(text(file));
@@ -136,7 +137,7 @@ fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&P
     if let Err(error) = written {
         // It was made here, a moment ago.
         let _ = fs::remove_dir_all(folder);
-        return Err(Error::Machine(format!("new {kind} {name}: {error}")));
+        return Err(Error::Machine(format!("new {kind} {name}: {error}{}", room(folder, &error))));
     }
     let list: String = files.iter().map(|(file, _)| format!("  {name}/{}\n", text(file))).collect();
     print(&format!("{list}Next: {next}\n"))

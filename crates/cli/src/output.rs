@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use goodqueue::Span;
 use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
-use goodqueue_report::{Destination, Error as ReportError, Record};
+use goodqueue_report::{Destination, Error as ReportError, Record, room, write_new};
 use serde::Serialize;
 
 use goodqueue_experiment::Error;
@@ -92,7 +92,7 @@ impl Target {
         if traces.is_empty() {
             return Ok(());
         }
-        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(unwritten)
+        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
     }
 
     /// If something could not be written, saves the record among the temporary files, in one file: the
@@ -104,7 +104,6 @@ impl Target {
                 Some(path) => record.write(&path).map(|()| path),
                 None => elsewhere(RECORD, |path| record.write_new(path)),
             };
-            let error = unwritten(error);
             Error::Machine(match kept {
                 Ok(path) => {
                     let kept = format!("{error}; what was measured is kept in {}", path.display());
@@ -132,22 +131,14 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
     goodqueue_report::check_parent(path).map_err(refused)
 }
 
-/// Results that could not be written, with the cure if the disk is full.
-pub(crate) fn unwritten(error: ReportError) -> Error {
-    Error::Machine(match &error {
-        ReportError::Write { path, cause } => format!("{error}{}", room(path, cause)),
-        _ => error.to_string(),
+/// Keeps `bytes` among the temporary files, since the `file` of `flag` did not take them. The error with the
+/// cause, its cure and the place; the name there ends with `suffix`.
+pub(crate) fn kept(flag: &str, file: &Path, cause: &io::Error, suffix: &str, bytes: &[u8]) -> Error {
+    let error = format!("{flag} {}: {cause}{}", file.display(), room(file, cause));
+    Error::Machine(match elsewhere(suffix, |path| write_new(path, bytes)) {
+        Ok(place) => format!("{error}; what was measured is kept in {}", place.display()),
+        Err(second) => format!("{error}; and it could not be saved elsewhere either: {second}"),
     })
-}
-
-/// What to do about a full disk, to be put behind the `cause`; nothing about any other cause.
-pub(crate) fn room(path: &Path, cause: &io::Error) -> String {
-    match cause.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            format!(": free space on the file system of {}, or choose another with -o", path.display())
-        }
-        _ => String::new(),
-    }
 }
 
 /// A name that no results can be written to.
@@ -182,10 +173,7 @@ fn mark(path: &Path, mark: &Path) -> Result<Lock, Error> {
 }
 
 /// Lets `write` write a new file among the temporary ones, whose name ends like this.
-pub(crate) fn elsewhere(
-    name: &str,
-    write: impl Fn(&Path) -> Result<(), ReportError>,
-) -> Result<PathBuf, ReportError> {
+fn elsewhere(name: &str, write: impl Fn(&Path) -> Result<(), ReportError>) -> Result<PathBuf, ReportError> {
     let folder = std::env::temp_dir();
     let mut number = 0;
     loop {
@@ -239,15 +227,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_with_its_cure() {
-        let told = |kind: ErrorKind| {
-            unwritten(ReportError::Write { path: "out/record.gqz".into(), cause: kind.into() }).to_string()
-        };
-        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
-            let text = told(kind);
-            let cure = ": free space on the file system of out/record.gqz, or choose another with -o";
-            assert!(text.starts_with("cannot write out/record.gqz: ") && text.ends_with(cure), "{text}");
-        }
-        assert!(!told(ErrorKind::PermissionDenied).contains("free space"), "space is no cure for that");
+    fn what_a_full_disk_does_not_take_is_kept_elsewhere() {
+        let (file, cause) = (Path::new("out/link.json"), io::Error::from(ErrorKind::StorageFull));
+        let text = kept("--json", file, &cause, "link.json", b"{}").to_string();
+        let (why, place) = text.split_once("; what was measured is kept in ").expect("a place");
+        let cure = ": free space on the file system of out/link.json, or write to another one";
+        assert!(why.starts_with("--json out/link.json: ") && why.ends_with(cure), "{text}");
+        assert!(place.ends_with("-link.json"), "{text}");
+        assert_eq!(std::fs::read(place).unwrap(), b"{}");
+        std::fs::remove_file(place).unwrap();
     }
 }

@@ -1,9 +1,9 @@
 //! Reads the values typed after `server`, `probe` and `test`.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use goodqueue::Span;
-use goodqueue_experiment::Error;
+use goodqueue_experiment::{Error, read_time};
 use goodqueue_path::key::Key;
 use goodqueue_probe::IpVersion;
 
@@ -11,10 +11,12 @@ use crate::args::KeyArgs;
 
 /// A time, as `20ms`.
 pub(crate) fn span(flag: &str, text: &str) -> Result<Span, Error> {
-    let span: Result<Span, _> = text.parse();
-    span.ok().filter(|span| i64::try_from(span.0).is_ok()).ok_or_else(|| {
-        Error::Usage(format!("--{flag} {text}: not a time; write a number and its unit: 20ms, 1.5s, 2min"))
-    })
+    let wrong = |why: String| Error::Usage(format!("--{flag} {text}: {why}"));
+    let span = read_time(text).map_err(wrong)?;
+    if i64::try_from(span.0).is_err() {
+        return Err(wrong("longer than a test can be".into()));
+    }
+    Ok(span)
 }
 
 /// A time of more than zero.
@@ -45,10 +47,12 @@ pub(crate) fn key_text(args: &KeyArgs) -> Result<Option<String>, Error> {
     }
 }
 
+/// How hosts are written.
+const HOSTS: &str = "write HOST, HOST:PORT or [IPV6]:PORT";
+
 /// A host and its port, of `name`, `name:port`, `192.0.2.1:port`, `2001:db8::1` or `[2001:db8::1]:port`.
 pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
-    let wrong =
-        || Error::Usage(format!("{text}: not a host; write a name or an address, and :PORT after it"));
+    let wrong = || Error::Usage(format!("{text}: not a host; {HOSTS}"));
     let port = |digits: &str| digits.parse().map_err(|_| wrong());
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
@@ -76,6 +80,12 @@ pub(crate) fn asked_version(ipv4: bool, ipv6: bool) -> Option<IpVersion> {
 
 /// The first address of a host, of the requested IP version.
 pub(crate) fn resolve(host: &str, port: u16, version: Option<IpVersion>) -> Result<SocketAddr, Error> {
+    let is_v6 = |host: &str| host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
+    if host.contains(':') && !is_v6(host) {
+        return Err(Error::Machine(format!(
+            "{host}: not a host with one port, nor an IPv6 address; {HOSTS}"
+        )));
+    }
     let found = (host, port).to_socket_addrs().map_err(|error| {
         let why = error.to_string();
         let why = why.strip_prefix("failed to lookup address information: ").unwrap_or(&why);
@@ -89,9 +99,32 @@ pub(crate) fn resolve(host: &str, port: u16, version: Option<IpVersion>) -> Resu
     })
 }
 
+/// A host as typed, with its address behind it if that is not what was typed.
+pub(crate) fn with_address(host: &str, server: SocketAddr) -> String {
+    let is_address = host_and_port(host).is_ok_and(|(name, _)| name.parse::<IpAddr>().is_ok());
+    if is_address { server.to_string() } else { format!("{host} ({server})") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_told_once() {
+        let of = |host| with_address(host, "192.0.2.1:9".parse().unwrap());
+        assert_eq!(of("192.0.2.1:9"), "192.0.2.1:9");
+        assert_eq!(of("192.0.2.1"), "192.0.2.1:9");
+        assert_eq!(of("example.net:9"), "example.net:9 (192.0.2.1:9)");
+        assert_eq!(with_address("2001:db8::1", "[2001:db8::1]:9".parse().unwrap()), "[2001:db8::1]:9");
+    }
+
+    #[test]
+    fn two_ports_are_told() {
+        let why = |host| resolve(host, 9, None).map_err(|error| error.to_string());
+        let told = "127.0.0.1:1:2: not a host with one port, nor an IPv6 address; write HOST, HOST:PORT or [IPV6]:PORT";
+        assert_eq!(why("127.0.0.1:1:2"), Err(told.to_owned()));
+        assert!(why("::1").is_ok());
+    }
 
     #[test]
     fn hosts_have_names_addresses_and_ports() {

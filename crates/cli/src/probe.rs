@@ -22,12 +22,11 @@ use goodqueue_path::result::Trips;
 use goodqueue_probe::Dscp;
 use goodqueue_probe::echo::{Gaps, Schedule};
 use goodqueue_probe::net::{ClockWatch, random_u64};
-use goodqueue_report::write_new;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
-use crate::output::{check_parent, elsewhere, print, print_json, room};
-use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span};
+use crate::output::{check_parent, kept, print, print_json};
+use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span, with_address};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
 use crate::stream;
@@ -246,7 +245,7 @@ impl Progress {
         } else {
             Shape::Nothing
         };
-        let title = format!("{} ({})", args.host, plan.server);
+        let title = with_address(&args.host, plan.server);
         let is_endless = plan.silence.is_some();
         Progress { shown, title, is_endless, events: Events::default(), interval_ns: 1, replies: 0, lost: 0 }
     }
@@ -317,14 +316,16 @@ impl Progress {
 
 /// A time as it is typed.
 fn time(ns: i64) -> String {
-    Span(ns.unsigned_abs()).to_string()
+    const HOUR: u64 = 3_600_000_000_000;
+    let ns = ns.unsigned_abs();
+    if ns > 0 && ns.is_multiple_of(HOUR) { format!("{}h", ns / HOUR) } else { Span(ns).to_string() }
 }
 
 fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &Summary) -> Result<(), Error> {
     let figures = trips.figures();
     let shown = Shown {
         host: &args.host,
-        server: plan.server.to_string(),
+        server: plan.server,
         size: (plan.least_size.map_or(begun.size, |(least, _)| usize::from(least)), begun.size),
         schedule: &args.schedule,
         interval_ns: begun.params.interval,
@@ -351,21 +352,21 @@ fn verdict(
     summary: &Summary,
     failure: Option<String>,
 ) -> Result<(), Error> {
-    let (host, sent) = (&args.host, trips.sent());
+    let (at, sent) = (with_address(&args.host, server), trips.sent());
     if let Some(why) = failure {
         let kept = if sent > 0 { "; what was measured is kept" } else { "" };
-        return Err(Error::Machine(format!("{host} ({server}): {why}{kept}")));
+        return Err(Error::Machine(format!("{at}: {why}{kept}")));
     }
     match (summary.last_reply, summary.last_sent) {
-        _ if sent == 0 => Err(Error::Machine(format!("{host} ({server}): no probe could be sent"))),
-        (None, _) => Err(Error::Machine(format!(
-            "{host} ({server}) granted a session and answered none of {sent} probes"
-        ))),
+        _ if sent == 0 => Err(Error::Machine(format!("{at}: no probe could be sent"))),
+        (None, _) => {
+            Err(Error::Machine(format!("{at} granted a session and answered none of {sent} probes")))
+        }
         (Some(reply), Some(probe)) if probe - reply > SILENCE => {
             let silent = (probe - reply) / 1_000_000_000;
             let why = if summary.unreachable > 0 { ": nobody listens there any more" } else { "" };
             Err(Error::Machine(format!(
-                "{host} ({server}) stopped answering {silent} s before the end{why}; what was measured is kept. See whether \
+                "{at} stopped answering {silent} s before the end{why}; what was measured is kept. See whether \
                  the server still runs and the path is up"
             )))
         }
@@ -375,7 +376,7 @@ fn verdict(
 
 /// Why there was no session, and what to do about it.
 fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error {
-    let at = format!("{} ({server})", args.host);
+    let at = with_address(&args.host, server);
     let machine = |why: String| Error::Machine(format!("{at}: {why}"));
     match failure {
         OpenFailure::Socket(error)
@@ -403,41 +404,49 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
         OpenFailure::Socket(_) | OpenFailure::Version(_) | OpenFailure::OtherVersion => machine(failure.to_string()),
         OpenFailure::Params(error) => machine(format!("the server's answer is not valid: {error}")),
         OpenFailure::Restricted(params) => Error::Usage(format!(
-            "{at} allows less than was asked for: {}; ask for that, or add --loose",
-            restrictions(args, params)
+            "{at} allows less than was asked for: {}",
+            asked(args).map(|Asked { params: own, .. }| less(&own, params)).unwrap_or_default()
         )),
     }
 }
 
-/// The parameters that the server changed, with what it allows.
-fn restrictions(args: &ProbeArgs, got: &Params) -> String {
-    let mut out = Vec::new();
-    let Ok(Asked { params: asked, .. }) = asked(args) else { return String::new() };
+/// What to type instead, where the server allows `got` and not what was `asked` for.
+fn less(asked: &Params, got: &Params) -> String {
+    let mut flags: Vec<String> = Vec::new();
     if got.duration != asked.duration {
-        out.push(format!("--length {}", time(got.duration)));
+        flags.push(format!("--length {}", time(got.duration)));
     }
     if got.interval != asked.interval {
-        out.push(format!("--interval {}", time(got.interval)));
+        flags.push(format!("--interval {}", time(got.interval)));
     }
     if got.length != asked.length {
-        out.push(format!("--size {}", got.length));
+        flags.push(format!("--size {}", got.length));
     }
-    if got.received != asked.received {
-        out.push("--stats".into());
-    }
-    if got.stamps != asked.stamps {
-        out.push("--stamps".into());
-    }
-    if got.clocks != asked.clocks {
-        out.push("--clock".into());
+    let words: [(&str, i64, i64, &[&str]); 3] = [
+        ("--stats", asked.received, got.received, &["none", "count", "window", "both"]),
+        ("--stamps", asked.stamps, got.stamps, &["none", "send", "receive", "both", "midpoint"]),
+        ("--clock", asked.clocks, got.clocks, &["", "wall", "monotonic", "both"]),
+    ];
+    for (flag, _, got, words) in words.into_iter().filter(|(_, asked, got, _)| asked != got) {
+        match usize::try_from(got).ok().and_then(|place| words.get(place)) {
+            Some(word) if !word.is_empty() => flags.push(format!("{flag} {word}")),
+            _ => flags.push(format!("another {flag}")),
+        }
     }
     if got.tos != asked.tos {
-        out.push("--dscp CS0 without --ecn".into());
+        flags.push("--dscp CS0 --ecn not-ect".into());
+    }
+    let mut cures: Vec<String> = Vec::new();
+    if !flags.is_empty() {
+        cures.push(format!("write {}", flags.join(" ")));
     }
     if got.fill != asked.fill {
-        out.push("no such --server-fill".into());
+        cures.push("leave --server-fill out".into());
     }
-    out.join(", ")
+    match &cures[..] {
+        [] => "add --loose".into(),
+        cures => format!("{}, or add --loose", cures.join(" and ")),
+    }
 }
 
 /// What is asked for.
@@ -648,17 +657,34 @@ impl Output<'_> {
             suffix = "irtt.json.gz";
         }
         let Err(error) = self.file.write_all(&bytes) else { return Ok(()) };
-        let path = self.path.display().to_string();
-        let error = format!("{error}{}", room(self.path, &error));
+        let path = self.path;
         // A part of a file is of no use.
         self.give_back();
-        Err(Error::Machine(match elsewhere(suffix, |path| write_new(path, &bytes)) {
-            Ok(kept) => {
-                format!("--output {path}: {error}; what was measured is kept in {}", kept.display())
-            }
-            Err(second) => {
-                format!("--output {path}: {error}; and it could not be saved elsewhere either: {second}")
-            }
-        }))
+        Err(kept("--output", path, &error, suffix, &bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_allows_is_told_as_it_is_typed() {
+        let asked = Params {
+            duration: 7_200_000_000_000,
+            interval: 1_000_000,
+            received: 3,
+            fill: "zero".into(),
+            ..Params::default()
+        };
+        let all =
+            Params { duration: 3_600_000_000_000, interval: 10_000_000, received: 1, ..Params::default() };
+        assert_eq!(
+            less(&asked, &all),
+            "write --length 1h --interval 10ms --stats count and leave --server-fill out, or add --loose"
+        );
+        let fill = Params { fill: "none".into(), ..asked.clone() };
+        assert_eq!(less(&asked, &fill), "leave --server-fill out, or add --loose");
+        assert_eq!((time(90_000_000_000), time(0)), ("90s".to_owned(), "0s".to_owned()));
     }
 }

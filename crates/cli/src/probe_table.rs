@@ -1,6 +1,7 @@
 //! The figures of a session, as a table and as JSON.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 use goodqueue_path::client::Summary;
 use goodqueue_path::marks::Marks;
@@ -9,12 +10,13 @@ use goodqueue_path::series::Series;
 use goodqueue_probe::net::LACKS;
 use serde_json::{Value, json};
 
+use crate::path_values::with_address;
 use crate::probe_marks;
 
 /// What is shown.
 pub(crate) struct Shown<'a> {
     pub(crate) host: &'a str,
-    pub(crate) server: String,
+    pub(crate) server: SocketAddr,
     /// Least and greatest UDP payload, bytes.
     pub(crate) size: (usize, usize),
     pub(crate) interval_ns: i64,
@@ -52,9 +54,8 @@ impl Shown<'_> {
         let mean = if self.schedule == "isochronous" { "" } else { " on average" };
         let _ = writeln!(
             out,
-            "{} ({}): {} probes of {size} bytes, one every {} ms{mean}\n",
-            self.host,
-            self.server,
+            "{}: {} probes of {size} bytes, one every {} ms{mean}\n",
+            with_address(self.host, self.server),
             counts.sent,
             ms(self.interval_ns)
         );
@@ -192,7 +193,7 @@ impl Shown<'_> {
         json!({
             "schema": 1,
             "host": self.host,
-            "server": self.server,
+            "server": self.server.to_string(),
             "size_bytes": self.size.1,
             "least_size_bytes": self.size.0,
             "interval_ns": self.interval_ns,

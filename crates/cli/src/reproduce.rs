@@ -11,7 +11,7 @@ use goodqueue_report::Folder;
 use crate::args::ReproduceArgs;
 use crate::progress::Progress;
 
-use crate::output::{check_parent, print, print_json, unwritten};
+use crate::output::{check_parent, print, print_json};
 
 /// Runs the reproductions and shows their verdicts.
 ///
@@ -111,11 +111,9 @@ fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
     let written = written.and_then(|()| reproduced.delays.as_ref().map_or(Ok(()), delays));
     let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));
     let written = written.and_then(|()| reproduced.quotients.as_ref().map_or(Ok(()), quotients));
-    written.map_err(|error| {
-        Error::Machine(format!("--output {}: {}", folder.path().display(), unwritten(error)))
-    })
+    written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
 }
 
 fn put(folder: &Folder, name: &str, text: &str) -> Result<(), Error> {
-    folder.write(name, text.as_bytes()).map(|_| ()).map_err(unwritten)
+    folder.write(name, text.as_bytes()).map(|_| ()).map_err(Error::machine)
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use goodqueue::{Rate, Span};
-use goodqueue_experiment::Error;
+use goodqueue_experiment::{Error, read_any_rate};
 use goodqueue_path::load::message::Why;
 use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
@@ -54,9 +54,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
-    let own = addresses.iter().find_map(|addr| {
-        if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
-    });
+    let own = reached_at(&addresses, own_address);
     // Before the first thread: each thread inherits from the one that starts it.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
@@ -110,8 +108,8 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
 
 /// A rate, as `100mbit`; `0` is none.
 fn rate(flag: &str, text: &str) -> Result<Rate, Error> {
-    let rate = if text.trim() == "0" { Ok(Rate(0)) } else { text.parse() };
-    rate.map_err(|error| Error::Usage(format!("--{flag} {text}: {error}")))
+    let rate = if text.trim() == "0" { Ok(Rate(0)) } else { read_any_rate(text) };
+    rate.map_err(|why| Error::Usage(format!("--{flag} {text}: {why}")))
 }
 
 /// An address as it is written in front of a port.
@@ -270,10 +268,12 @@ fn sockets(
         udp: rate("udp-rate", &args.udp_rate)?,
         rate: rate("load-rate", &args.load_rate)?,
     };
+    let addresses = addresses(args)?;
+    check_ports(args, &addresses, secret.is_some())?;
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {
         tries -= 1;
-        let listener = listener(args)?;
+        let listener = listener(args, &addresses)?;
         let Some(secret) = secret.clone() else { return Ok((listener, None)) };
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
             Ok(mut loads) => {
@@ -301,6 +301,44 @@ fn quic_port(args: &ServerArgs) -> Result<u16, Error> {
     }
 }
 
+/// Refuses two flags that ask for the same port, whose second socket would find the first one there.
+fn check_ports(args: &ServerArgs, addresses: &[IpAddr], has_loads: bool) -> Result<(), Error> {
+    type Asked = Vec<(String, Vec<SocketAddr>)>;
+    let at =
+        |port: u16| -> Vec<SocketAddr> { addresses.iter().map(|&ip| SocketAddr::new(ip, port)).collect() };
+    let port = (format!("--port {}", args.port), at(args.port));
+    let (mut udp, mut tcp): (Asked, Asked) = (vec![port.clone()], Vec::new());
+    if has_loads {
+        udp.extend(args.quic_port.map(|quic| (format!("--quic-port {quic}"), at(quic))));
+        tcp.push(port);
+    }
+    let https = args.https.iter().map(|at| ("--https", at));
+    for (flag, at) in https.chain(args.metrics.iter().map(|at| ("--metrics", at))) {
+        // What is no address is refused where it is read.
+        if let Ok(address) = at.trim().parse::<SocketAddr>() {
+            tcp.push((format!("{flag} {}", at.trim()), vec![address]));
+        }
+    }
+    for (protocol, asked) in [("UDP", udp), ("TCP", tcp)] {
+        for (place, (flag, own)) in asked.iter().enumerate() {
+            let meets =
+                |others: &[SocketAddr]| own.iter().any(|one| others.iter().any(|two| meet(*one, *two)));
+            if let Some((other, _)) = asked[..place].iter().find(|(_, others)| meets(others)) {
+                return Err(Error::Usage(format!(
+                    "{other} and {flag}: the same {protocol} port for two purposes; give one of them another"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two sockets cannot have these addresses at the same time.
+fn meet(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_same = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && one.is_ipv4() == other.is_ipv4() && is_same
+}
+
 /// Longest load.
 const LONGEST_LOAD: Span = Span::from_secs(3600);
 
@@ -310,7 +348,9 @@ fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std
         ErrorKind::AddrInUse => {
             format!("another program listens there; `ss {flags}` names it; choose another {option}")
         }
-        ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
+        ErrorKind::AddrNotAvailable => {
+            "this machine does not have the address; list its addresses with `ip address`".to_owned()
+        }
         ErrorKind::PermissionDenied => {
             format!(
                 "ports below 1024 need the right CAP_NET_BIND_SERVICE, which root has; choose another {option}"
@@ -372,26 +412,35 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
     })
 }
 
-/// The sockets. Without `--bind` one of the two may be missing: a machine may lack IPv6, or IPv4.
-fn listener(args: &ServerArgs) -> Result<Listener, Error> {
-    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", "--port", at, &error);
+/// The addresses to listen on: those of `--bind`, or all.
+fn addresses(args: &ServerArgs) -> Result<Vec<IpAddr>, Error> {
     if args.bind.is_empty() {
-        let (v6, v4) = (IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED));
-        return Listener::bind(&[v6, v4], args.port).or_else(|(at, error)| {
-            let lacks_family = error.raw_os_error() == Some(EAFNOSUPPORT);
-            let is_missing = lacks_family || error.kind() == ErrorKind::AddrNotAvailable;
-            if !is_missing {
-                return Err(refuse((at, error)));
-            }
-            Listener::bind(&[if at.is_ipv6() { v4 } else { v6 }], args.port).map_err(refuse)
-        });
+        return Ok(vec![Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()]);
     }
-    let parse = |text: &String| {
+    let parse = |text: &String| -> Result<IpAddr, Error> {
         let text = text.trim().trim_start_matches('[').trim_end_matches(']');
-        text.parse().map_err(|_| Error::Usage(format!("--bind {text}: not an IPv4 or IPv6 address")))
+        text.parse().map_err(|_| {
+            Error::Usage(format!(
+                "--bind {text}: not an IPv4 or IPv6 address; names are not taken: write an address, as in 127.0.0.1"
+            ))
+        })
     };
-    let addresses: Vec<IpAddr> = args.bind.iter().map(parse).collect::<Result<_, _>>()?;
-    Listener::bind(&addresses, args.port).map_err(refuse)
+    args.bind.iter().map(parse).collect()
+}
+
+/// The sockets. Without `--bind` one of the two may be missing: a machine may lack IPv6, or IPv4.
+fn listener(args: &ServerArgs, addresses: &[IpAddr]) -> Result<Listener, Error> {
+    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", "--port", at, &error);
+    Listener::bind(addresses, args.port).or_else(|(at, error)| {
+        let lacks_family = error.raw_os_error() == Some(EAFNOSUPPORT);
+        let is_missing = lacks_family || error.kind() == ErrorKind::AddrNotAvailable;
+        if !args.bind.is_empty() || !is_missing {
+            return Err(refuse((at, error)));
+        }
+        let others: Vec<IpAddr> =
+            addresses.iter().copied().filter(|ip| ip.is_ipv6() != at.is_ipv6()).collect();
+        Listener::bind(&others, args.port).map_err(refuse)
+    })
 }
 
 /// Why a client of another release is refused.
@@ -406,6 +455,20 @@ fn own_address(v6: bool) -> Option<IpAddr> {
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect(far).ok()?;
     socket.local_addr().ok().map(|addr| addr.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+/// The address to print, of those that are listened on; `own` gives this machine's instead of all addresses.
+/// One that only the own network can reach is the last choice: others may not have such addresses.
+fn reached_at(listening: &[SocketAddr], own: impl Fn(bool) -> Option<IpAddr>) -> Option<IpAddr> {
+    let is_local =
+        |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unique_local() || v6.is_unicast_link_local());
+    let found = listening.iter().filter_map(|at| {
+        if !at.ip().is_unspecified() {
+            return Some((false, at.ip()));
+        }
+        own(at.is_ipv6()).map(|ip| (is_local(&ip), ip))
+    });
+    found.min_by_key(|(is_local, _)| *is_local).map(|(_, ip)| ip)
 }
 
 /// Where a server is reached.
@@ -467,8 +530,8 @@ impl Voice {
             if let Some((server, identity)) = https {
                 let first = server.addresses().first().copied();
                 let port = first.map_or(443, |at| at.port());
-                let of_its_own = first.map(|at| at.ip()).filter(|ip| !ip.is_unspecified());
-                let at = of_its_own.or(own).map_or(host.clone(), bracketed);
+                let at = first.and_then(|at| reached_at(&[at], own_address));
+                let at = at.map_or("THIS-HOST".to_owned(), bracketed);
                 text += &format!(
                     "for RPM:                          goodqueue test https://{at}:{port} --fingerprint {}\n",
                     identity.fingerprint()
@@ -578,5 +641,60 @@ impl Voice {
                 "too_fast": stats.too_fast, "events_left_out": missed,
             }),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// Why the ports of these flags are refused, if they are.
+    fn refused(flags: &str, has_loads: bool) -> Option<String> {
+        let cli = Cli::try_parse_from(["goodqueue", "server"].into_iter().chain(flags.split_whitespace()));
+        let Command::Server(args) = cli.unwrap().command else { panic!("{flags}") };
+        let addresses = addresses(&args).unwrap();
+        check_ports(&args, &addresses, has_loads).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn two_flags_with_one_port_are_refused() {
+        for (flags, named) in [
+            ("--port 4000 --quic-port 4000", "--port 4000 and --quic-port 4000: the same UDP port"),
+            ("--metrics 127.0.0.1:2112", "--port 2112 and --metrics 127.0.0.1:2112: the same TCP port"),
+            ("--https [::]:2112", "--port 2112 and --https [::]:2112: the same TCP port"),
+            ("--https [::1]:443 --metrics [::1]:443", "--https [::1]:443 and --metrics [::1]:443: the same"),
+        ] {
+            let why = refused(flags, true).unwrap_or_default();
+            assert!(why.starts_with(named), "{flags}: {why}");
+        }
+        for flags in [
+            "",
+            "--port 0 --quic-port 0",
+            // TCP and UDP do not meet, nor do two addresses, nor IPv4 and IPv6.
+            "--https 0.0.0.0:2113",
+            "--bind 127.0.0.2 --metrics 127.0.0.1:2112",
+            "--bind 127.0.0.1 --https [::]:2112",
+        ] {
+            assert_eq!(refused(flags, true), None, "{flags}");
+        }
+        assert_eq!(refused("--port 4000 --quic-port 4000", false), None, "without loads there is no QUIC");
+    }
+
+    #[test]
+    fn the_printed_address_is_one_that_others_can_reach() {
+        let (v4, all) = (IpAddr::from([192, 168, 1, 2]), ["[::]:1", "0.0.0.0:1"]);
+        let printed = |listening: &[&str], v6: Option<&str>| {
+            let listening: Vec<SocketAddr> = listening.iter().map(|text| text.parse().unwrap()).collect();
+            let v6 = v6.map(|text| text.parse::<IpAddr>().unwrap());
+            reached_at(&listening, |is_v6| if is_v6 { v6 } else { Some(v4) }).unwrap().to_string()
+        };
+        assert_eq!(printed(&all, Some("2001:db8::2")), "2001:db8::2");
+        assert_eq!(printed(&all, Some("fd00::2")), "192.168.1.2");
+        assert_eq!(printed(&all, None), "192.168.1.2");
+        assert_eq!(printed(&all[..1], Some("fd00::2")), "fd00::2", "there is no other");
+        assert_eq!(printed(&["[fd00::2]:1", "10.0.0.3:1"], None), "fd00::2", "the first of --bind");
     }
 }

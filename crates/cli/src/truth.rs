@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::TruthArgs;
-use crate::output::{check_parent, print, print_json, unwritten};
+use crate::output::{check_parent, print, print_json};
 
 /// Simulates the cases of a folder, compares them with the kernel's figures and prints the result.
 ///
@@ -28,7 +28,7 @@ pub fn command(args: &TruthArgs) -> Result<(), Error> {
     let report = compare_folder(&selection, &simulate, &progress)?;
     progress.bar.finish_and_clear();
     if let Some(path) = &args.output {
-        goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(unwritten)?;
+        goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(Error::machine)?;
     }
     match (args.json, args.quiet) {
         (true, _) => print_json(&Json { count: report.count(), report: &report }),

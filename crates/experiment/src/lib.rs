@@ -84,7 +84,7 @@ pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
 pub use own::check_queue;
 pub use own_cc::{own_cc, with_ccs};
-pub use plan::{LinkOrder, Plan, TestOrder, read_rate};
+pub use plan::{LinkOrder, Plan, TestOrder, read_any_rate, read_rate, read_time};
 pub use request::{Arm, Request};
 pub use sweep::{Aim, Axis, AxisValue, Design, Quantity, Sweep};
 pub use text::{AirtimePolicy, ExperimentError};

@@ -23,8 +23,8 @@ use queues::queues;
 pub(crate) use queues::words;
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
-pub use values::read_rate;
 use values::{positive, span};
+pub use values::{read_any_rate, read_rate, read_time};
 
 /// One comparison: a test over a link, run once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -223,8 +223,8 @@ fn mark(word: &str) -> Result<Dscp, Error> {
 }
 
 fn rate(flag: &str, text: &str) -> Result<u64, Error> {
-    let rate: Result<Rate, _> = text.parse();
-    rate.map(|rate| rate.0).map_err(|error| Error::Usage(format!("{flag} {text}: {error}")))
+    let rate = read_any_rate(text);
+    rate.map(|rate| rate.0).map_err(|why| Error::Usage(format!("{flag} {text}: {why}")))
 }
 
 /// A call, a page or a video, written in full.

@@ -169,7 +169,7 @@ impl Test {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TestError {
     /// There is no test of that name.
-    #[error("no test is called `{name}`; there are {}", candidates.join(", "))]
+    #[error("no test is called `{name}`")]
     Unknown {
         /// The name as typed.
         name: String,

@@ -1,5 +1,6 @@
 //! Errors of reading and writing.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// An error that names the file it is about.
@@ -12,15 +13,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        cause: std::io::Error,
+        cause: io::Error,
     },
     /// The file could not be written; an existing file of that name was not replaced.
-    #[error("cannot write {}: {cause}", path.display())]
+    #[error("cannot write {}: {cause}{}", path.display(), room(path, cause))]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        cause: std::io::Error,
+        cause: io::Error,
     },
     /// The file ends early, is damaged, or is not a record.
     #[error("{} is not a readable record: {detail} (line {line}, column {column})", path.display())]
@@ -80,13 +81,41 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |cause| Self::Read { path, cause }
     }
 
-    pub(crate) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |cause| Self::Write { path, cause }
+    }
+}
+
+/// What to do about a full disk, to be put behind the `cause`; nothing about any other cause.
+#[must_use]
+pub fn room(path: &Path, cause: &io::Error) -> String {
+    match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!(": free space on the file system of {}, or write to another one", path.display())
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_with_its_cure() {
+        let told =
+            |kind: ErrorKind| Error::Write { path: "out/record.gqz".into(), cause: kind.into() }.to_string();
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            let text = told(kind);
+            let cure = ": free space on the file system of out/record.gqz, or write to another one";
+            assert!(text.starts_with("cannot write out/record.gqz: ") && text.ends_with(cure), "{text}");
+        }
+        assert!(!told(ErrorKind::PermissionDenied).contains("free space"), "space is no cure for that");
     }
 }

@@ -58,7 +58,7 @@ pub use curves::{Curve, Curves, write_curves};
 pub use destination::{Destination, check_parent};
 #[cfg(feature = "png")]
 pub use dots::{Dot, DotPanel, DotRow, Dots, write_dots};
-pub use error::Error;
+pub use error::{Error, room};
 pub use files::write_new;
 pub use folder::Folder;
 pub use marks::Mark;

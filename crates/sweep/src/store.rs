@@ -1,6 +1,6 @@
 //! A folder of results: parts with rows, each written whole or not at all.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Error;
@@ -112,7 +112,9 @@ impl Store {
         (units, results): (&Units, &Results),
     ) -> Result<PathBuf, Error> {
         let fill = |out: &mut (dyn Write + Send)| {
-            study.table(units, results, out).map_err(|error| std::io::Error::other(error.to_string()))
+            let mut told = Told { out, failure: None };
+            let written = study.table(units, results, &mut told);
+            written.map_err(|error| told.failure.unwrap_or_else(|| io::Error::other(error.to_string())))
         };
         self.folder.write_with(name, fill).map_err(Error::machine)
     }
@@ -121,5 +123,60 @@ impl Store {
     pub fn give_back(self) {
         let (inner, outer) = (self.parts.path().to_owned(), self.folder.path().to_owned());
         let _ = std::fs::remove_dir(inner).and_then(|()| std::fs::remove_dir(outer));
+    }
+}
+
+/// Writes to `out`, and keeps its first error: behind the words of Parquet, a full disk is no longer known.
+struct Told<'a> {
+    out: &'a mut (dyn Write + Send),
+    failure: Option<io::Error>,
+}
+
+impl Told<'_> {
+    /// The same result, with the error noted.
+    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() != ErrorKind::Interrupted
+        {
+            let again = || io::Error::new(error.kind(), error.to_string());
+            self.failure.get_or_insert_with(again);
+        }
+        result
+    }
+}
+
+impl Write for Told<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.out.write(bytes);
+        self.note(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.out.flush();
+        self.note(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_still_known_behind_another_error() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(ErrorKind::StorageFull.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut full = Full;
+        let mut told = Told { out: &mut full, failure: None };
+        assert!(told.flush().is_ok() && told.failure.is_none());
+        assert!(told.write_all(b"PAR1").is_err());
+        assert_eq!(told.failure.map(|error| error.kind()), Some(ErrorKind::StorageFull));
     }
 }

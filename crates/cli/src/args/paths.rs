@@ -160,8 +160,15 @@ pub struct TestArgs {
     pub quiet: bool,
 }
 
+/// What `server` says of `--key`, which is another text than at the other end.
+const SERVER_KEY: &str = "\
+The key that clients must have. For load, it is the word, of 12 characters or more; for probes, the key of \
+irtt's HMAC (MD5), as text or as hexadecimal digits after 0x. Other users of this machine can see it in the \
+list of processes [default: for load a new word, which is printed; for probes none]";
+
 /// `goodqueue server`.
 #[derive(Args, Debug)]
+#[command(mut_arg("key", |key| key.help(SERVER_KEY)))]
 pub struct ServerArgs {
     /// Listen on this address only; may be repeated [default: all addresses]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]

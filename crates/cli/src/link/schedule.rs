@@ -90,7 +90,7 @@ mod tests {
     fn wrong_changes_are_named() {
         for (text, why) in [
             ("10s", "--at 10s: write TIME:NAME=VALUE"),
-            ("soon:rate=1mbit", "--at soon: not a time; write a number and its unit"),
+            ("soon:rate=1mbit", "--at soon: not a number of at least zero; write a time with its unit"),
             ("1s:speed=1mbit", "there is no `speed`; use rate, up, down, rtt or loss"),
             ("1s:rate", "`rate` has no value"),
             ("1s:", "`` has no value"),

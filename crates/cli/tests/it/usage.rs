@@ -64,6 +64,7 @@ fn values_out_of_range_are_refused() {
     refused("run rtt_fair --live --rtt 5s", &["--rtt 5s", "farthest", "40s", "10s"]);
     refused("run rtt_fair --live --rtt 1ms,,2ms", &["--rtt 1ms,,2ms"]);
     refused("run ping --live --rate -5mbit", &["--rate -5mbit", "20mbit"]);
+    refused("run tcp_nup --pacing 2", &["--pacing 2: a number without a unit", "as in 20mbit"]);
     refused("run ping --live --up -1", &["--up -1"]);
     refused("run ping --live --queue bfifo:1513", &["bfifo", "1514", "limit=1513"]);
     refused("run ping --live --queue tbf,rate=1mbit,burst=100,limit=60k", &["1514", "burst=100"]);

@@ -113,10 +113,23 @@ fn explain(host: &PathHost, failure: &Failure) -> Error {
     }
 }
 
+/// Whether this is the second observer and none of the servers.
+fn is_peer(asked: &PathTest, host: &PathHost) -> bool {
+    asked.peer.as_ref().is_some_and(|peer| std::ptr::eq(peer, host))
+}
+
 /// A session of probes that did not open, with its cure.
-fn explain_open(host: &PathHost, failure: &OpenFailure) -> Error {
+fn explain_open(host: &PathHost, failure: &OpenFailure, is_peer: bool) -> Error {
     let (host, port) = (&host.name, host.address.port());
     let why = match failure {
+        OpenFailure::Unreachable if is_peer => {
+            "nobody listens at this observer (--peer); start `goodqueue server` there".to_owned()
+        }
+        OpenFailure::Silent if is_peer => {
+            "this observer (--peer) does not answer; start `goodqueue server` there, let UDP through its firewall, \
+             and if it has a key, append =KEY"
+                .to_owned()
+        }
         OpenFailure::Unreachable => {
             "nobody listens there; start `goodqueue server` at the other end".to_owned()
         }
@@ -277,7 +290,7 @@ impl<'a> Underway<'a> {
         });
         let keys: Vec<Option<Key>> = keys.collect::<Result<_, _>>()?;
         let probes = probes::open(asked, &keys, &AtomicBool::new(false))
-            .map_err(|(host, failure)| explain_open(host, &failure))?;
+            .map_err(|(host, failure)| explain_open(host, &failure, is_peer(asked, host)))?;
         let of_load =
             (0..).zip(&asked.test.flows).filter(|(_, flow)| load.directions.contains(&flow.direction));
         let (numbers, flows): (Vec<u32>, Vec<_>) = of_load.map(|(i, flow)| (i, flow.clone())).unzip();
@@ -593,6 +606,22 @@ impl<'a> Underway<'a> {
 mod tests {
     use super::*;
     use goodqueue_probe::{Params, resolve};
+
+    #[test]
+    fn a_dead_observer_is_told_as_one() {
+        let address = std::net::SocketAddr::from(([192, 0, 2, 7], 2112));
+        let host = PathHost { name: "192.0.2.7".into(), address, key: None };
+        let told = |failure: OpenFailure, is_peer: bool| explain_open(&host, &failure, is_peer).to_string();
+        assert_eq!(
+            told(OpenFailure::Unreachable, true),
+            "192.0.2.7, UDP port 2112: nobody listens at this observer (--peer); start `goodqueue server` there"
+        );
+        assert!(
+            told(OpenFailure::Silent, true).contains("(--peer) does not answer; start `goodqueue server`")
+        );
+        assert!(!told(OpenFailure::Unreachable, false).contains("--peer"));
+        assert!(!told(OpenFailure::Silent, false).contains("--peer"));
+    }
 
     #[test]
     fn a_system_that_tells_nothing_of_its_connections_is_noticed() {

@@ -13,9 +13,23 @@ pub(super) fn positive(flag: &str, text: &str) -> Result<Span, Error> {
 }
 
 pub(super) fn span(flag: &str, text: &str) -> Result<Span, Error> {
-    text.parse().map_err(|error| {
-        Error::Usage(format!("{flag} {text}: {error}; write a time with its unit, as in 20ms or 30s"))
-    })
+    read_time(text).map_err(|why| Error::Usage(format!("{flag} {text}: {why}")))
+}
+
+/// A time with its unit.
+///
+/// # Errors
+/// Why it is not a time, and how to write one.
+pub fn read_time(text: &str) -> Result<Span, String> {
+    text.parse::<Span>().map_err(|error| format!("{error}; write a time with its unit, as in 20ms or 30s"))
+}
+
+/// A rate in tc's syntax; it may be zero.
+///
+/// # Errors
+/// Why it is not a rate, and how to write one.
+pub fn read_any_rate(text: &str) -> Result<Rate, String> {
+    text.parse::<Rate>().map_err(|error| format!("{error}; {CURE}"))
 }
 
 /// A rate above zero in tc's syntax.
@@ -23,7 +37,7 @@ pub(super) fn span(flag: &str, text: &str) -> Result<Span, Error> {
 /// # Errors
 /// Why it is not a rate, and how to write one.
 pub fn read_rate(text: &str) -> Result<Rate, String> {
-    text.parse().map_err(|error| format!("{error}; {CURE}")).and_then(above_zero)
+    read_any_rate(text).and_then(above_zero)
 }
 
 const CURE: &str = "write a rate as tc does, as in 20mbit or 1gbit";

@@ -40,11 +40,13 @@ pub(super) fn simulated(name: &str, params: &Params) -> Result<Test, String> {
 
 /// Why there is no such test, with the nearest existing one.
 pub(crate) fn words(error: &TestError) -> String {
-    let nearest = match error {
-        TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
-        _ => String::new(),
-    };
-    format!("{error}{nearest}; `goodqueue tests` lists the tests")
+    match error {
+        // There are too many to name all of them.
+        TestError::Unknown { name, candidates } => {
+            format!("{error}{}; `goodqueue tests` lists them", did_you_mean(name, candidates))
+        }
+        _ => format!("{error}; `goodqueue tests` lists the tests"),
+    }
 }
 
 /// Checks that the simulator has the congestion controls of the test's flows; otherwise says why not, with

@@ -175,16 +175,24 @@ pub enum Why {
     #[error("the server is busy with other tests: try again in a minute")]
     Busy,
     /// More flows than a load may have.
-    #[error("the server allows {0} flows at a time")]
+    #[error(
+        "the server allows {0} flows at a time: ask for fewer with --flows, or start `goodqueue server` with a \
+         higher --flows"
+    )]
     Flows(u32),
     /// More connections for pages and videos than a load may have.
-    #[error("the server allows {0} connections for pages and videos at a time")]
+    #[error(
+        "the server allows {0} connections for pages and videos at a time: ask for fewer pages and videos with \
+         --with; no server takes more"
+    )]
     Web(u32),
     /// More video calls and games than a load may have.
-    #[error("the server allows {0} video calls and games at a time")]
+    #[error(
+        "the server allows {0} video calls and games at a time: ask for fewer with --with; no server takes more"
+    )]
     Talks(u32),
     /// More UDP flows than a load may have.
-    #[error("the server allows {0} UDP flows at a time")]
+    #[error("the server allows {0} UDP flows at a time: name a test with fewer; no server takes more")]
     Udp(u32),
     /// A higher rate of UDP than a load may have, bit/s.
     #[error(
@@ -298,6 +306,19 @@ mod tests {
         let new = "{\"start\":{\"flows\":4,\"at_ns\":1,\"length_ns\":2,\"smell\":[3]}}\n";
         let asked = Lines::new(1000).message(&mut new.as_bytes()).unwrap();
         assert_eq!(asked, Some(Ask::Start(Start::of(4, 1, Span(2)))));
+    }
+
+    #[test]
+    fn a_limit_is_told_with_its_cure() {
+        let told = Why::Flows(8).to_string();
+        assert_eq!(
+            told,
+            "the server allows 8 flows at a time: ask for fewer with --flows, or start `goodqueue server` with a \
+             higher --flows"
+        );
+        for why in [Why::Web(64), Why::Talks(8), Why::Udp(64)] {
+            assert!(why.to_string().ends_with("; no server takes more"), "{why}");
+        }
     }
 
     #[test]

@@ -395,6 +395,8 @@ fn help_of_server_and_probe_fits_a_terminal() {
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{words} is too wide");
         assert!(text.contains("Examples:"), "{words} has no examples");
     }
+    assert!(stdout(&run("server --help")).contains("The key that clients must have"));
+    assert!(stdout(&run("probe --help")).contains("The server's key"));
 }
 
 #[test]
@@ -413,7 +415,13 @@ fn wrong_arguments_of_server_and_probe_are_refused() {
     refused("probe 127.0.0.1 -o x.csv", &["x.csv", ".irtt.json.gz"]);
     refused("probe 127.0.0.1 -o /nonexistent/x.json", &["no such folder"]);
     refused("probe [::1", &["not a host"]);
-    refused("server --bind here", &["--bind here", "not an IPv4 or IPv6 address"]);
+    refused("server --bind here", &["--bind here", "not an IPv4 or IPv6 address", "as in 127.0.0.1"]);
+    refused(
+        "server --port 4000 --quic-port 4000",
+        &["--port 4000 and --quic-port 4000", "the same UDP port"],
+    );
+    refused("server --udp-rate 10", &["--udp-rate 10: a number without a unit", "as in 20mbit"]);
+    refused("probe 127.0.0.1 --interval 5", &["--interval 5: a number without a unit", "as in 20ms"]);
     refused("server --sessions 0", &["--sessions 0"]);
     refused("server --controls 0", &["--controls 0", "10000"]);
     refused("server --controls-per-network 0", &["--controls-per-network 0"]);

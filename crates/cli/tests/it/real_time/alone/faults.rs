@@ -393,7 +393,7 @@ pub(in super::super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Comm
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("No space left") && text.contains("record.gqz"), "{text}");
-    assert!(text.contains("/record.gqz, or choose another with -o; what was measured is kept in"), "{text}");
+    assert!(text.contains("/record.gqz, or write to another one; what was measured is kept in"), "{text}");
     let saved = std::fs::read_dir(&refuge).expect("a folder").flatten().next().expect("the record was kept");
     assert!(text.contains(&*saved.path().to_string_lossy()), "{text}");
     let record = run(&format!("report {} --json", saved.path().display()));
