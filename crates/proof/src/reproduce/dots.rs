@@ -50,7 +50,8 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
             outcome.title
         ),
         about: "Dot and bar: ours, median and 95 % interval, as a quotient of the published value (diamond). Grey: what the \
-                class or the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published."
+                class or the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published. Orders are \
+                not drawn, and what another page has, too, counts once."
             .into(),
         panels: vec![DotPanel {
             title: "ours divided by the published value".into(),
@@ -91,7 +92,8 @@ pub(super) fn figures(
     let headline = reproduction.headline.clone()?;
     let values = Values { experiment, reproduction, record, runs };
     let mut about =
-        "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one."
+        "Dot and bar: ours, median and 95 % interval over the seeds that all have; for a claim, the table may have \
+         more. Diamond: the published value, where there is one."
             .to_owned();
     if let Some(pair) = &reproduction.pair {
         about += &format!(
@@ -178,7 +180,7 @@ impl Values<'_> {
         let Figure { name, meaning, .. } = column.figure;
         // The page has the rest.
         let meaning = meaning.split(';').next().unwrap_or(meaning);
-        DotPanel { title: format!("{name}{of}: {meaning} ({})", unit(column.figure)), log, ends, rows, line }
+        DotPanel { title: format!("{name}{of}: {meaning}{}", unit(column.figure)), log, ends, rows, line }
     }
 
     /// Ours of this variant with its interval, and in words.
@@ -277,14 +279,18 @@ fn scale(unit: Unit) -> (f64, &'static str) {
     }
 }
 
-/// `ms, lower is better`.
+/// ` (ms, lower is better)`.
 fn unit(figure: Figure) -> String {
+    let is_high = |name: &str| ["jain", "utilisation", "mos"].iter().any(|word| name.contains(word));
     let better = match figure.unit {
-        Unit::Time => ", lower is better",
-        Unit::Rate => ", higher is better",
+        Unit::Time => "lower is better",
+        Unit::Rate => "higher is better",
+        _ if is_high(figure.name) => "higher is better",
         _ => "",
     };
-    format!("{}{better}", scale(figure.unit).1)
+    let words: Vec<&str> =
+        [scale(figure.unit).1, better].into_iter().filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
 /// Whether an axis for these rows and a line is logarithmic, and its ends.

@@ -9,7 +9,8 @@ use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    Tails, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
+    Tails, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, own_rate_mbit,
+    rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::marks::Mark;
@@ -180,8 +181,10 @@ fn column(
         let time = (last == Some(&direction)).then(|| time_title(ctx));
         frame.draw(scene, Sides { x: time, y: axes.then_some(title.as_str()) });
         stack(ctx, scene, &frame, queue, run, direction, &mut series);
-        if let Some(rate) = rate_mbit(ctx, direction).filter(|&rate| rate <= most) {
-            draw_rate(scene, &frame, rate, axes);
+        let own = own_rate_mbit(ctx, run, direction);
+        if let Some(rate) = own.filter(|&rate| rate <= most) {
+            // The first panel names the rate of all of them, unless theirs differ.
+            draw_rate(scene, &frame, rate, axes || own != rate_mbit(ctx, direction));
         }
         y_top += GOODPUT + BETWEEN;
     }
@@ -286,7 +289,7 @@ fn stack(
         let ink = if is_thin { Ink::Sliver { queue, shade } } else { Ink::Area { queue, shade } };
         scene.shape(ink, true, parts);
         if named {
-            let ceiling = rate_mbit(ctx, direction).map_or(frame.top, |r| frame.at(0.0, r).1);
+            let ceiling = own_rate_mbit(ctx, run, direction).map_or(frame.top, |r| frame.at(0.0, r).1);
             name_area(scene, frame, &name, (&values, &base), ceiling, x);
         }
         scene.close();

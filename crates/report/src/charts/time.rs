@@ -243,15 +243,17 @@ pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, 
 /// The rate of the link in Mbit/s, an upper bound for all flows together; if the links of the runs differ,
 /// that of the fastest.
 pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
-    let rate = |run: &Run| {
-        let link = run.link_in(ctx.record);
-        let path = match direction {
-            Direction::Up => &link.up,
-            Direction::Down => &link.down,
-        };
-        path.rate_bps.filter(|_| !path.bypassed)
+    ctx.record.runs.iter().filter_map(|run| own_rate_mbit(ctx, run, direction)).reduce(f64::max)
+}
+
+/// The rate of a run's link in Mbit/s.
+pub(crate) fn own_rate_mbit(ctx: &Context<'_>, run: &Run, direction: Direction) -> Option<f64> {
+    let link = run.link_in(ctx.record);
+    let path = match direction {
+        Direction::Up => &link.up,
+        Direction::Down => &link.down,
     };
-    ctx.record.runs.iter().filter_map(rate).max().map(|r| r as f64 / 1e6)
+    path.rate_bps.filter(|_| !path.bypassed).map(|bps| bps as f64 / 1e6)
 }
 
 /// Draws the dashed line of the link's rate with its label.
