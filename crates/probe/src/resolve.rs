@@ -2,14 +2,15 @@
 
 use goodqueue::{Bytes, Rate, Span};
 
-use crate::catalogue::{
-    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo, UdpPattern,
-};
+use crate::catalogue::TESTS;
 use crate::dash::Video;
 use crate::extra::{self, Extra};
 use crate::rpm;
 use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError, UdpFlow};
+use crate::test_info::{
+    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TestInfo, UdpPattern,
+};
 use crate::web::Page;
 use crate::{Direction, Dscp, QuicCc, Transport, echo, voip};
 
