@@ -81,6 +81,12 @@ const fn probe(name: &'static [&'static str]) -> ProbeGroup {
     ProbeGroup { names: Names::List(name), dscp: BEST_EFFORT, host: HostRule::First }
 }
 
+/// One best-effort flow to each host, however many there are.
+const fn to_all(direction: Direction, stem: &'static str) -> FlowGroup {
+    let group = load(direction, Count::Hosts, Names::Numbered(stem), BEST_EFFORT);
+    FlowGroup { host: HostRule::Each, ..group }
+}
+
 const HOST_PROBES: ProbeGroup = ProbeGroup {
     names: Names::List(&["Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"]),
     dscp: BEST_EFFORT,
@@ -159,6 +165,7 @@ const ONE_HOST: TestInfo = TestInfo {
     rpm: None,
     default_flows: None,
     hosts: 1,
+    any_hosts: false,
     versions: &[],
 };
 /// UDP at the user's rate. The default is that of iperf, which flent runs for this.
@@ -219,6 +226,14 @@ const BURSTS: UdpGroup = UdpGroup {
     payload: 500,
 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
+/// The flows of the family of flent's `rtt_fair_var`, and its probes. The first four have the names of
+/// `rtt_fair4be`.
+const ALL_UP: FlowGroup = to_all(UP, "TCP upload BE");
+const ALL_DOWN: FlowGroup = to_all(DOWN, "TCP download BE");
+const ALL_PROBES: ProbeGroup =
+    ProbeGroup { names: Names::Numbered("Ping (ms) UDP"), dscp: BEST_EFFORT, host: HostRule::Each };
+/// As many hosts as there are, or four.
+const ANY_HOSTS: TestInfo = TestInfo { hosts: 4, any_hosts: true, probes: &[ALL_PROBES], ..ONE_HOST };
 
 /// One server, by IPv4 and by IPv6.
 const BOTH_VERSIONS: TestInfo = TestInfo { hosts: 2, versions: &[IpVersion::V4, IpVersion::V6], ..ONE_HOST };
@@ -690,24 +705,39 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "rtt_fair4be",
-        aliases: &["rtt_fair_var"],
         about: "One upload and one download to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT), each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_up",
-        aliases: &["rtt_fair_var_up"],
         about: "One upload to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_down",
-        aliases: &["rtt_fair_var_down"],
         about: "One download from each of 4 hosts at different distances, best effort",
         flows: &[each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var",
+        about: "One upload and one download to each host, best effort",
+        flows: &[ALL_UP, ALL_DOWN],
+        ..ANY_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var_up",
+        about: "One upload to each host, best effort",
+        flows: &[ALL_UP],
+        ..ANY_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var_down",
+        about: "One download from each host, best effort",
+        flows: &[ALL_DOWN],
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "rtt_fair6be",
@@ -743,15 +773,15 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "udp_flood_var_up",
-        about: "udp_flood to each of 4 hosts",
+        about: "udp_flood to each host",
         udp: &[UdpGroup { pattern: UdpPattern::Hosts, ..FLOOD }],
-        ..FOUR_HOSTS
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "udp_flood_var_up_stagger",
-        about: "udp_flood to each of 4 hosts, which start one after the other",
+        about: "udp_flood to each host, one after the other",
         udp: &[UdpGroup { pattern: UdpPattern::Stagger, ..FLOOD }],
-        ..FOUR_HOSTS
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "bursts",

@@ -32,6 +32,8 @@ pub struct TestInfo {
     pub default_flows: Option<u32>,
     /// Number of server hosts that it needs.
     pub hosts: usize,
+    /// Whether it goes to any number of server hosts; `hosts` is then the default.
+    pub any_hosts: bool,
     /// IP version of each of them, if they are one server; see [`crate::Test::versions`].
     pub versions: &'static [IpVersion],
 }
@@ -88,7 +90,8 @@ pub enum UdpPattern {
 /// Probes that differ only in name, mark and host.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeGroup {
-    /// Names of the series, one for each probe; if they are not listed, there are N.
+    /// Names of the series, one for each probe. If they are not listed, there is one for each host if each
+    /// goes to its own, otherwise N.
     pub names: Names,
     /// DSCPs, assigned to the members in turn.
     pub dscp: &'static [Dscp],
@@ -126,6 +129,8 @@ pub enum Count {
     Fixed(u32),
     /// The test's number N.
     N,
+    /// One for each server host.
+    Hosts,
 }
 
 /// Which congestion control a group uses.
