@@ -66,8 +66,8 @@ pub struct TestArgs {
     /// A test from `goodqueue tests` [default: downloads, then uploads, then both]
     #[arg(value_name = "TEST")]
     pub test: Option<String>,
-    /// A further server, for tests with several (rtt_fair; rtt_fair_var takes any number); may be repeated. If
-    /// its key is not that of --key, append =KEY
+    /// A further server, for tests with several (rtt_fair; rtt_fair_var takes any number); may be repeated.
+    /// If its key is not that of --key, append =KEY
     #[arg(short = 'H', long = "host", value_name = "HOST[:PORT][=KEY]")]
     pub more: Vec<String>,
     /// A second server, in the same home or office, to probe during the test. It separates the delay of your
@@ -96,8 +96,8 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// Flows in each direction, for tests without a fixed number; 1,8 is 1 up and 8 down [default: 4]. Of rpm,
-    /// the maximum number of connections [default: 16]
+    /// Flows in each direction, for tests without a fixed number; 1,8 is 1 up and 8 down [default: 4]. Of
+    /// rpm, the maximum number of connections [default: 16]
     #[arg(long, value_name = "N|UP,DOWN")]
     pub flows: Option<FlowCount>,
     /// Congestion control of the senders; rrul_var takes several, in turn: cubic,bbr [default: cubic]
