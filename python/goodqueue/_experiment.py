@@ -42,7 +42,7 @@ def run(
     length: str | None = None,
     delay: str | None = None,
     idle: str | None = None,
-    flows: int | None = None,
+    flows: int | str | None = None,
     cc: CcLike | Iterable[CcLike] | None = None,
     marks: Iterable[str] | None = None,
     transport: str | None = None,
@@ -96,9 +96,9 @@ def run(
     The load
         length, delay, idle: length of the load ("30s"), unit of staggered starts ("5s"), idle time before
             the load ("2s")
-        flows, cc, marks: number of flows, congestion control, DSCPs, in tests that do not set them. Your own
-            class with the methods `ack(now, ack, window)` and `event(now, event, window)`, or `(name,
-            function)` where the function makes such an object, is a congestion control
+        flows, cc, marks: number of flows ("1,8" is 1 up and 8 down), congestion control, DSCPs, in tests that
+            do not set them. Your own class with the methods `ack(now, ack, window)` and `event(now, event,
+            window)`, or `(name, function)` where the function makes such an object, is a congestion control
         transport, pacing: "tcp" or "quic"; largest pacing rate of each TCP flow
         udp_bandwidth, udp_pktsize: rate and payload in bytes of UDP flows, in tests that do not set them
         step, probe_interval, start_jitter: time between two samples of goodput ("200ms"), time between two

@@ -48,6 +48,10 @@ RUNS = [
         "tcp_1down --line=dsl-50-10 --shape=90% --length=4s --with=voip,web --title=x '--note=y z'",
     ),
     (
+        dict(test="rrul_be_nflows", flows="1,3", queues=["fq_codel"], length="3s"),
+        "rrul_be_nflows --queue=fq_codel --length=3s --flows=1,3",
+    ),
+    (
         dict(test="tcp_1up", transport="quic", queues=["fq_codel"], length="3s"),
         "tcp_1up --queue=fq_codel --length=3s --transport=quic",
     ),

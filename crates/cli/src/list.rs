@@ -188,7 +188,8 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
         }
     }
     text.push_str(
-        "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\
+        "\nN is set by --flows (--flows 1,8: 1 up and 8 down), D by --delay, the length by --length, probes by\n\
+         --probe-interval.\n\
          Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n\
          Over a real path, rpm needs a server of HTTPS, and rpm_tls12 does not run.\n",
     );
@@ -204,6 +205,10 @@ fn test_words(text: &mut String, test: &TestInfo) {
     }
     for group in test.udp {
         let _ = writeln!(text, "    {}", udp_words(group));
+    }
+    if test.any_hosts {
+        let given = "as many as --host names, as --rtt has times, or as a file has";
+        let _ = writeln!(text, "    hosts: {given} (default {})", test.hosts);
     }
     if let (Some(tls), Some(most)) = (test.rpm, test.default_flows) {
         let _ = writeln!(
@@ -234,14 +239,17 @@ fn udp_words(group: &UdpGroup) -> String {
 }
 
 fn group_words(group: &FlowGroup, default: Option<u32>) -> String {
-    let way = match group.direction {
-        Direction::Up => "up",
-        Direction::Down => "down",
+    let way = match (group.count, group.direction) {
+        (Count::Hosts, Direction::Up) => "up to each host",
+        (Count::Hosts, Direction::Down) => "down from each host",
+        (Count::Fixed(_) | Count::N, Direction::Up) => "up",
+        (Count::Fixed(_) | Count::N, Direction::Down) => "down",
     };
     let count = match (group.count, default) {
         (Count::Fixed(n), _) => n.to_string(),
         (Count::N, Some(n)) => format!("N (default {n})"),
         (Count::N, None) => "N".into(),
+        (Count::Hosts, _) => "1".into(),
     };
     let cc = match group.cc {
         goodqueue_probe::Cc::Asked => "",
@@ -269,7 +277,11 @@ fn test_json(test: &TestInfo) -> Value {
         .map(|group| {
             json!({
                 "direction": if group.direction == Direction::Up { "up" } else { "down" },
-                "count": match group.count { Count::Fixed(n) => json!(n), Count::N => json!("N") },
+                "count": match group.count {
+                    Count::Fixed(n) => json!(n),
+                    Count::N => json!("N"),
+                    Count::Hosts => json!("hosts"),
+                },
                 "cc": match group.cc { goodqueue_probe::Cc::Asked => json!(null), goodqueue_probe::Cc::Fixed(n) => json!(n) },
                 "names": group.names.words(),
                 "dscp": group.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -284,7 +296,8 @@ fn test_json(test: &TestInfo) -> Value {
         .collect();
     json!({
         "name": test.name, "aliases": test.aliases, "about": test.about, "default_flows": test.default_flows,
-        "hosts": test.hosts, "flows": flows, "udp": udp, "probes": probes(test), "tls": test.rpm.map(Tls::name),
+        "hosts": test.hosts, "any_hosts": test.any_hosts, "flows": flows, "udp": udp, "probes": probes(test),
+        "tls": test.rpm.map(Tls::name),
     })
 }
 

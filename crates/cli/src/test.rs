@@ -7,8 +7,8 @@ use goodqueue_experiment::path::{self, PathHost, PathTest, RpmTest};
 use goodqueue_experiment::{Arm, Error, Request};
 use goodqueue_path::rpm::client::Server;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
-use goodqueue_probe::IpVersion;
 use goodqueue_probe::rpm::Settings;
+use goodqueue_probe::{FlowCount, IpVersion};
 use goodqueue_report::{Record, headline};
 
 use crate::again;
@@ -142,7 +142,15 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     };
     let interval = positive("rpm-interval", &args.rpm_interval)?;
     let length = positive("length", args.length.as_deref().unwrap_or("20s"))?;
-    let most = args.flows.unwrap_or(16);
+    let most = match args.flows.unwrap_or(FlowCount::Both(16)) {
+        FlowCount::Both(most) => most,
+        each @ FlowCount::Each { .. } => {
+            let cure = each.most();
+            return wrong(format!(
+                "--flows {each}: rpm has one maximum for both directions; write --flows {cure}"
+            ));
+        }
+    };
     if most == 0 || most > 64 {
         return wrong(format!("--flows {most}: from 1 to 64 connections"));
     }

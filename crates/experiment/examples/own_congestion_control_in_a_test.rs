@@ -6,6 +6,7 @@
 
 use goodqueue::Nanos;
 use goodqueue_experiment::{Error, Experiment, Request};
+use goodqueue_probe::FlowCount;
 use goodqueue_report::Record;
 use goodqueue_report::table::{self, Layout};
 use goodqueue_sim::tcp::cc::{CcKind, CongestionControl, Window, additive_increase, slow_start};
@@ -33,8 +34,8 @@ impl CongestionControl for Aimd {
 /// Runs the example: two uploads side by side, one with CUBIC and one with the user-defined control, over
 /// three queues.
 pub(crate) fn run(length: &str) -> Result<Record, Error> {
-    let request =
-        Request { test: "tcp_nup".into(), flows: Some(2), length: length.into(), ..Request::default() };
+    let flows = Some(FlowCount::Both(2));
+    let request = Request { test: "tcp_nup".into(), flows, length: length.into(), ..Request::default() };
     let mut experiment = Experiment::of(&request)?;
     experiment.set_cc(0, CcKind::Cubic)?;
     experiment.set_cc(1, CcKind::own("aimd", Aimd { step: 4, keep: 80 }))?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use goodqueue::{Rate, Span};
 use goodqueue_own::Library;
-use goodqueue_probe::{Dscp, Params, Test, TestError, Transport};
+use goodqueue_probe::{Dscp, FlowCount, Params, Test, TestError, Transport, takes_any_hosts};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -67,7 +67,10 @@ pub struct TestOrder {
     /// Time between two probes.
     pub probe_interval_ns: u64,
     /// Number of flows, if the test leaves it open.
-    pub flows: Option<u32>,
+    pub flows: Option<FlowCount>,
+    /// Number of server hosts, if the test leaves it open and it is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<usize>,
     /// Congestion control, if the test leaves it open.
     pub cc: Option<String>,
     /// DSCPs of the flows, if the test leaves them open.
@@ -168,6 +171,7 @@ impl TestOrder {
             step_ns: positive("--step", &args.step)?.0,
             probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
             flows: args.flows,
+            hosts: hosts(args),
             cc: args.cc.clone(),
             marks: args.marks.clone(),
             transport: args.transport.clone(),
@@ -183,6 +187,14 @@ impl TestOrder {
     fn transport(&self) -> Result<Transport, Error> {
         let parsed = self.transport.as_deref().map(str::parse).transpose();
         parsed.map(Option::unwrap_or_default).map_err(|error| Error::Usage(format!("--transport: {error}")))
+    }
+
+    /// The test with this number of server hosts, if it leaves that open.
+    ///
+    /// # Errors
+    /// Those of [`TestOrder::test`].
+    pub(crate) fn to_hosts(&self, hosts: usize) -> Result<Test, Error> {
+        TestOrder { hosts: Some(hosts), ..self.clone() }.test()
     }
 
     /// The test itself.
@@ -206,6 +218,7 @@ impl TestOrder {
             with: self.with.clone(),
             // As many as the test needs; an arm that has fewer says so.
             hosts: usize::MAX,
+            use_hosts: self.hosts,
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {
             TestError::QuicCc(error) => Error::Usage(format!("--transport quic: {error}")),
@@ -216,6 +229,12 @@ impl TestOrder {
             error => Error::Usage(named::words(&error)),
         })
     }
+}
+
+/// The number of round-trip times, if the test has as many server hosts.
+fn hosts(args: &Request) -> Option<usize> {
+    let times = args.rtt.as_deref().map(|text| text.split(',').count());
+    times.filter(|&times| times > 1 && takes_any_hosts(&args.test))
 }
 
 fn mark(word: &str) -> Result<Dscp, Error> {

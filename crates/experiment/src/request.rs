@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use goodqueue_probe::FlowCount;
 use serde::{Deserialize, Serialize};
 
 /// What runs a test.
@@ -95,8 +96,8 @@ pub struct Request {
         arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")
     )]
     pub trace_down: Option<PathBuf>,
-    /// Round-trip time without load; in tests with several server hosts, one for each, separated by commas
-    /// [default: 20ms]
+    /// Round-trip time without load; in tests with several server hosts, one for each, separated by commas.
+    /// Tests for any number of hosts (rtt_fair_var) then have so many [default: 20ms]
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")
@@ -202,9 +203,13 @@ pub struct Request {
         )
     )]
     pub idle: String,
-    /// Number of flows in tests without a fixed number
-    #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
-    pub flows: Option<u32>,
+    /// Number of flows in tests without a fixed number. In tests with both directions (rrul_be_nflows,
+    /// rrul_var) it is of each; 1,8 is 1 up and 8 down
+    #[cfg_attr(
+        any(test, feature = "clap"),
+        arg(short = 'N', long, value_name = "N|UP,DOWN", help_heading = "Load")
+    )]
+    pub flows: Option<FlowCount>,
     /// Congestion control of all flows without a fixed one: cubic, reno or bbr. Simulations also have dctcp,
     /// prague, ledbat, westwood, vegas, cdg and lp, and your own by the path of its library:
     /// ./my_cc.so:keep=70. rrul_var takes several, in turn: cubic,bbr

@@ -14,7 +14,7 @@ use goodqueue_path::load::client::Control;
 use goodqueue_path::load::message::Start;
 use goodqueue_path::load::server::{Bounds, LoadServer};
 use goodqueue_probe::net::{ClockWatch, Far, SharedClock, run_load};
-use goodqueue_probe::{Params, Transport, resolve};
+use goodqueue_probe::{FlowCount, Params, Transport, resolve};
 
 use ends::Ends;
 
@@ -42,7 +42,7 @@ fn loopback_a_flow_takes_the_memory_that_the_page_says() {
         let measure = |flows: u32| {
             let params = Params {
                 length: Span::from_secs(3),
-                flows: Some(flows),
+                flows: Some(FlowCount::Both(flows)),
                 transport: Transport::Quic,
                 ..Params::default()
             };

@@ -7,158 +7,9 @@ use crate::Direction;
 use crate::Dscp;
 use crate::IpVersion;
 use crate::rpm::Tls;
-
-/// Most flows in one direction.
-pub const MAX_FLOWS: u32 = 1000;
-
-/// A test as the catalogue describes it.
-#[derive(Clone, Copy, Debug)]
-pub struct TestInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// Other names for it.
-    pub aliases: &'static [&'static str],
-    /// One line about it.
-    pub about: &'static str,
-    /// Its flows, group by group.
-    pub flows: &'static [FlowGroup],
-    /// Its UDP flows.
-    pub udp: &'static [UdpGroup],
-    /// Its probes.
-    pub probes: &'static [ProbeGroup],
-    /// Applications in addition to its probes, as in [`crate::Params::with`].
-    pub with: &'static [&'static str],
-    /// Whether it measures responsiveness ([`crate::rpm`]), and over which version of TLS. Its number N is
-    /// the maximum number of connections that carry load.
-    pub rpm: Option<Tls>,
-    /// Default of the number N of flows per direction; absent if the test has no N.
-    pub default_flows: Option<u32>,
-    /// Number of server hosts that it needs.
-    pub hosts: usize,
-    /// IP version of each of them, if they are one server; see [`crate::Test::versions`].
-    pub versions: &'static [IpVersion],
-}
-
-/// Flows that differ only in name, mark and host.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowGroup {
-    /// Names of the series.
-    pub names: Names,
-    /// Who sends.
-    pub direction: Direction,
-    /// How many.
-    pub count: Count,
-    /// Congestion control.
-    pub cc: Cc,
-    /// DSCPs, assigned to the members in turn.
-    pub dscp: &'static [Dscp],
-    /// Start in multiples of the delay D.
-    pub start: u64,
-    /// The length of each.
-    pub lasts: Lasts,
-    /// The host of each member.
-    pub host: HostRule,
-}
-
-/// UDP flows that differ only in name, host and start.
-#[derive(Clone, Copy, Debug)]
-pub struct UdpGroup {
-    /// Name of the series; a burst's number follows it.
-    pub name: &'static str,
-    /// When its flows send.
-    pub pattern: UdpPattern,
-    /// Rate of the payload if the user gives none, bit/s.
-    pub bps: u64,
-    /// Whether the user's rate applies.
-    pub is_asked: bool,
-    /// UDP payload if the user gives none, bytes.
-    pub payload: u32,
-}
-
-/// When UDP flows send.
-#[derive(Clone, Copy, Debug)]
-pub enum UdpPattern {
-    /// One, all the time, to the first host.
-    Steady,
-    /// One to each host, all the time.
-    Hosts,
-    /// One to each host. They start one after the other, evenly over the length, and stop together.
-    Stagger,
-    /// Bursts of this many seconds, with a delay of D before each.
-    Bursts(u64),
-}
-
-/// Probes that differ only in name, mark and host.
-#[derive(Clone, Copy, Debug)]
-pub struct ProbeGroup {
-    /// Names of the series, one for each probe; if they are not listed, there are N.
-    pub names: Names,
-    /// DSCPs, assigned to the members in turn.
-    pub dscp: &'static [Dscp],
-    /// The host of each member.
-    pub host: HostRule,
-}
-
-/// How series are named.
-#[derive(Clone, Copy, Debug)]
-pub enum Names {
-    /// One by one.
-    List(&'static [&'static str]),
-    /// A stem, then 1, 2, 3...
-    Numbered(&'static str),
-    /// A stem, then 0, 1, 2... and the mark. The members have the user's marks and congestion controls, in
-    /// turn.
-    Marked(&'static str),
-}
-
-impl Names {
-    /// The names, or the stem.
-    #[must_use]
-    pub const fn words(&self) -> &[&'static str] {
-        match self {
-            Names::List(names) => names,
-            Names::Numbered(stem) | Names::Marked(stem) => std::slice::from_ref(stem),
-        }
-    }
-}
-
-/// How many flows a group has.
-#[derive(Clone, Copy, Debug)]
-pub enum Count {
-    /// A fixed number.
-    Fixed(u32),
-    /// The test's number N.
-    N,
-}
-
-/// Which congestion control a group uses.
-#[derive(Clone, Copy, Debug)]
-pub enum Cc {
-    /// The user's choice, otherwise [`crate::Params::DEFAULT_CC`].
-    Asked,
-    /// Always this one.
-    Fixed(&'static str),
-}
-
-/// How long a flow of a group lasts.
-#[derive(Clone, Copy, Debug)]
-pub enum Lasts {
-    /// The length of the test.
-    Length,
-    /// The delay D between starts.
-    Delay,
-}
-
-/// The server host of a member of a group.
-#[derive(Clone, Copy, Debug)]
-pub enum HostRule {
-    /// The first.
-    First,
-    /// The second.
-    Second,
-    /// Member i uses host i.
-    Each,
-}
+use crate::test_info::{
+    Cc, Count, FlowGroup, HostRule, Lasts, Names, ProbeGroup, TestInfo, UdpGroup, UdpPattern,
+};
 
 const UP: Direction = Direction::Up;
 const DOWN: Direction = Direction::Down;
@@ -228,6 +79,12 @@ const fn many(direction: Direction, count: u32, stem: &'static str) -> FlowGroup
 /// Best-effort probes to the first host.
 const fn probe(name: &'static [&'static str]) -> ProbeGroup {
     ProbeGroup { names: Names::List(name), dscp: BEST_EFFORT, host: HostRule::First }
+}
+
+/// One best-effort flow to each host, however many there are.
+const fn to_all(direction: Direction, stem: &'static str) -> FlowGroup {
+    let group = load(direction, Count::Hosts, Names::Numbered(stem), BEST_EFFORT);
+    FlowGroup { host: HostRule::Each, ..group }
 }
 
 const HOST_PROBES: ProbeGroup = ProbeGroup {
@@ -308,6 +165,7 @@ const ONE_HOST: TestInfo = TestInfo {
     rpm: None,
     default_flows: None,
     hosts: 1,
+    any_hosts: false,
     versions: &[],
 };
 /// UDP at the user's rate. The default is that of iperf, which flent runs for this.
@@ -368,6 +226,14 @@ const BURSTS: UdpGroup = UdpGroup {
     payload: 500,
 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
+/// The flows of the family of flent's `rtt_fair_var`, and its probes. The first four have the names of
+/// `rtt_fair4be`.
+const ALL_UP: FlowGroup = to_all(UP, "TCP upload BE");
+const ALL_DOWN: FlowGroup = to_all(DOWN, "TCP download BE");
+const ALL_PROBES: ProbeGroup =
+    ProbeGroup { names: Names::Numbered("Ping (ms) UDP"), dscp: BEST_EFFORT, host: HostRule::Each };
+/// As many hosts as there are, or four.
+const ANY_HOSTS: TestInfo = TestInfo { hosts: 4, any_hosts: true, probes: &[ALL_PROBES], ..ONE_HOST };
 
 /// One server, by IPv4 and by IPv6.
 const BOTH_VERSIONS: TestInfo = TestInfo { hosts: 2, versions: &[IpVersion::V4, IpVersion::V6], ..ONE_HOST };
@@ -839,24 +705,39 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "rtt_fair4be",
-        aliases: &["rtt_fair_var"],
         about: "One upload and one download to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT), each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_up",
-        aliases: &["rtt_fair_var_up"],
         about: "One upload to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_down",
-        aliases: &["rtt_fair_var_down"],
         about: "One download from each of 4 hosts at different distances, best effort",
         flows: &[each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var",
+        about: "One upload and one download to each host, best effort",
+        flows: &[ALL_UP, ALL_DOWN],
+        ..ANY_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var_up",
+        about: "One upload to each host, best effort",
+        flows: &[ALL_UP],
+        ..ANY_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair_var_down",
+        about: "One download from each host, best effort",
+        flows: &[ALL_DOWN],
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "rtt_fair6be",
@@ -892,15 +773,15 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "udp_flood_var_up",
-        about: "udp_flood to each of 4 hosts",
+        about: "udp_flood to each host",
         udp: &[UdpGroup { pattern: UdpPattern::Hosts, ..FLOOD }],
-        ..FOUR_HOSTS
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "udp_flood_var_up_stagger",
-        about: "udp_flood to each of 4 hosts, which start one after the other",
+        about: "udp_flood to each host, one after the other",
         udp: &[UdpGroup { pattern: UdpPattern::Stagger, ..FLOOD }],
-        ..FOUR_HOSTS
+        ..ANY_HOSTS
     },
     TestInfo {
         name: "bursts",

@@ -24,6 +24,8 @@ pub mod echo;
 #[forbid(unsafe_code)]
 mod extra;
 #[forbid(unsafe_code)]
+mod flow_count;
+#[forbid(unsafe_code)]
 mod ip;
 #[cfg(feature = "net")]
 pub mod net;
@@ -41,20 +43,24 @@ pub mod talk;
 #[forbid(unsafe_code)]
 mod test;
 #[forbid(unsafe_code)]
+mod test_info;
+#[forbid(unsafe_code)]
 mod transport;
 #[forbid(unsafe_code)]
 pub mod voip;
 #[forbid(unsafe_code)]
 pub mod web;
 
-pub use catalogue::{
-    Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo, UdpGroup, UdpPattern,
-};
+pub use catalogue::TESTS;
 pub use dscp::{Dscp, ParseDscpError};
 pub use extra::{EXTRAS, Extra, ExtraInfo, PageKind, ParseExtraError};
+pub use flow_count::{FlowCount, ParseFlowCountError};
 pub use goodqueue::Direction;
 pub use ip::IpVersion;
-pub use resolve::{Params, resolve};
+pub use resolve::{Params, resolve, takes_any_hosts};
 pub use sample::{End, Sample, TcpSample};
 pub use test::{Flow, Probe, Test, TestError, UdpFlow};
+pub use test_info::{
+    Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TestInfo, UdpGroup, UdpPattern,
+};
 pub use transport::{ParseQuicCcError, ParseTransportError, QuicCc, Transport};

@@ -2,14 +2,16 @@
 
 use goodqueue::{Bytes, Rate, Span};
 
-use crate::catalogue::{
-    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo, UdpPattern,
-};
+use crate::catalogue::TESTS;
 use crate::dash::Video;
 use crate::extra::{self, Extra};
+use crate::flow_count::FlowCount;
 use crate::rpm;
 use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError, UdpFlow};
+use crate::test_info::{
+    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TestInfo, UdpPattern,
+};
 use crate::web::Page;
 use crate::{Direction, Dscp, QuicCc, Transport, echo, voip};
 
@@ -24,8 +26,9 @@ pub struct Params {
     pub idle: Span,
     /// Step of the goodput series, 10 ms to 1 min, at most `length`.
     pub step: Span,
-    /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one.
-    pub flows: Option<u32>,
+    /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one. Tests whose N is of
+    /// both directions take one for each, too.
+    pub flows: Option<FlowCount>,
     /// Congestion control for tests that do not set their own. `rrul_var` takes several, separated by commas,
     /// and gives them to its flows in turn.
     pub cc: Option<String>,
@@ -43,6 +46,8 @@ pub struct Params {
     pub probe_interval: Span,
     /// Number of available server hosts.
     pub hosts: usize,
+    /// Number of server hosts that tests for any number go to, 1 to [`MAX_FLOWS`]; the tests have a default.
+    pub use_hosts: Option<usize>,
     /// Applications in addition to the test's own probes, in the syntax of [`Extra`] (`voip:ef`, `web`), each
     /// at most once.
     pub with: Vec<String>,
@@ -72,9 +77,18 @@ impl Default for Params {
             udp_pktsize: None,
             probe_interval: Span::from_millis(10),
             hosts: 6,
+            use_hosts: None,
             with: Vec::new(),
         }
     }
+}
+
+/// How many flows and hosts a test has.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    /// The number N; 0 for a test without one.
+    flows: FlowCount,
+    hosts: usize,
 }
 
 /// The test `name` with every number filled in. `tcp_12up` and `tcp_12down` are `tcp_nup` and `tcp_ndown`
@@ -92,23 +106,24 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     if info.flows.iter().any(|group| matches!(group.lasts, Lasts::Delay)) {
         within("delay, how long flows last", params.delay, params.step, HOUR)?;
     }
-    let n = flow_count(info, name, named, params.flows)?;
+    let numbers = numbers(info, name, named, params)?;
     if info.rpm.is_some() && params.transport != Transport::Tcp {
         return Err(TestError::FixedTransport { test: name.into() });
     }
-    if params.hosts < info.hosts {
-        return Err(TestError::Hosts { test: name.into(), need: info.hosts, have: params.hosts });
+    if params.hosts < numbers.hosts {
+        return Err(TestError::Hosts { test: name.into(), need: numbers.hosts, have: params.hosts });
     }
+    let most = numbers.flows.most();
     if let Some(cc) = &params.cc {
-        check_cc(info, n, cc)?;
+        check_cc(info, most, cc)?;
     }
-    check_marks(info, n, &params.marks)?;
-    let rpm = info.rpm.map(|tls| responsiveness(tls, n, params)).transpose()?;
-    let flows = info.flows.iter().flat_map(|group| group.flows(n, params));
+    check_marks(info, most, &params.marks)?;
+    let rpm = info.rpm.map(|tls| responsiveness(tls, most, params)).transpose()?;
+    let flows = info.flows.iter().flat_map(|group| group.flows(numbers, params));
     let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
     check_pacing(info, params)?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
-    let udp = udp(info, params)?;
+    let udp = udp(info, numbers.hosts, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -120,7 +135,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         step: params.step,
         flows,
         udp,
-        probes: info.probes.iter().flat_map(|group| group.probes(n, params)).collect(),
+        probes: info.probes.iter().flat_map(|group| group.probes(numbers, params)).collect(),
         voip,
         web,
         dash,
@@ -171,8 +186,8 @@ fn check_pacing(info: &TestInfo, params: &Params) -> Result<(), TestError> {
 const MOST_UDP: Rate = Rate(10_000_000_000);
 const LEAST_GAP: Span = Span(1_000);
 
-/// The UDP flows of the test.
-fn udp(info: &TestInfo, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
+/// The UDP flows of the test, which goes to this many hosts.
+fn udp(info: &TestInfo, hosts: usize, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
     let wrong = |what, why: String| Err(TestError::Unfit { what, why });
     if params.udp_bandwidth.is_some() && !info.udp.iter().any(|group| group.is_asked) {
         return wrong("udp bandwidth", format!("`{}` has no UDP flow whose rate is open", info.name));
@@ -205,10 +220,10 @@ fn udp(info: &TestInfo, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
             |host: usize, start| flow(format!("{} {}", group.name, host + 1), host, start, params.length);
         match group.pattern {
             UdpPattern::Steady => flows.push(flow(group.name.into(), 0, Span::ZERO, params.length)),
-            UdpPattern::Hosts => flows.extend((0..info.hosts).map(|host| to_host(host, Span::ZERO))),
+            UdpPattern::Hosts => flows.extend((0..hosts).map(|host| to_host(host, Span::ZERO))),
             UdpPattern::Stagger => {
-                let start = |host: usize| Span(params.length.0 / info.hosts as u64 * host as u64);
-                flows.extend((0..info.hosts).map(|host| to_host(host, start(host))));
+                let start = |host: usize| Span(params.length.0 / hosts as u64 * host as u64);
+                flows.extend((0..hosts).map(|host| to_host(host, start(host))));
             }
             UdpPattern::Bursts(seconds) => {
                 let (length, mut start) = (Span::from_secs(seconds), params.delay);
@@ -272,22 +287,41 @@ fn within(what: &'static str, given: Span, least: Span, most: Span) -> Result<()
     Ok(())
 }
 
-/// The number N to use; 0 for a test without one.
-fn flow_count(info: &TestInfo, name: &str, named: Option<u32>, given: Option<u32>) -> Result<u32, TestError> {
+/// How many flows and hosts to use. `named` is the number in the name.
+fn numbers(info: &TestInfo, name: &str, named: Option<u32>, params: &Params) -> Result<Numbers, TestError> {
+    let asked = params.use_hosts.filter(|_| info.any_hosts);
+    let hosts = asked.map_or(info.hosts, |hosts| hosts.max(1));
+    if hosts > MAX_FLOWS as usize {
+        return Err(TestError::Flows { given: hosts as u64, most: MAX_FLOWS });
+    }
     let Some(default) = info.default_flows else {
-        let flows = info.flows.iter().map(|group| group.len(0)).sum::<u32>() as usize;
-        return given.map_or(Ok(0), |_| Err(TestError::FixedFlows { test: name.into(), flows }));
+        let none = Numbers { flows: FlowCount::Both(0), hosts };
+        if params.flows.is_some() {
+            let flows = info.flows.iter().map(|group| group.len(none)).sum::<usize>();
+            return Err(TestError::FixedFlows { test: name.into(), flows });
+        }
+        return Ok(none);
     };
-    if let (Some(named), Some(given)) = (named, given)
+    if let (Some(named), Some(FlowCount::Both(given))) = (named, params.flows)
         && named != given
     {
         return Err(TestError::Contradiction { test: name.into(), named, given });
     }
-    let n = named.or(given).unwrap_or(default);
-    if n == 0 || n > MAX_FLOWS {
-        return Err(TestError::Flows { given: n.into(), most: MAX_FLOWS });
+    let flows = params.flows.or(named.map(FlowCount::Both)).unwrap_or(FlowCount::Both(default));
+    for n in Direction::BOTH.map(|direction| flows.of(direction)) {
+        if n == 0 || n > MAX_FLOWS {
+            return Err(TestError::Flows { given: n.into(), most: MAX_FLOWS });
+        }
     }
-    Ok(n)
+    let open = info.flows.iter().filter(|group| matches!(group.count, Count::N));
+    let open: Vec<Direction> = open.map(|group| group.direction).collect();
+    if let FlowCount::Each { .. } = flows
+        && !Direction::BOTH.iter().all(|direction| open.contains(direction))
+    {
+        let cure = open.first().map_or(flows.most(), |&direction| flows.of(direction));
+        return Err(TestError::OneNumber { test: name.into(), cure });
+    }
+    Ok(Numbers { flows, hosts })
 }
 
 fn check_cc(info: &TestInfo, n: u32, cc: &str) -> Result<(), TestError> {
@@ -314,7 +348,7 @@ fn check_marks(info: &TestInfo, n: u32, marks: &[Dscp]) -> Result<(), TestError>
     if marks.is_empty() { Ok(()) } else { in_turn(info, n, "marks", marks.len()) }
 }
 
-/// Checks whether the test's flows can use this many values in turn.
+/// Checks whether the test's flows, `n` at most in a direction, can use this many values in turn.
 fn in_turn(info: &TestInfo, n: u32, what: &'static str, given: usize) -> Result<(), TestError> {
     let wrong = |why: String| Err(TestError::Unfit { what, why });
     if !info.flows.iter().any(|group| matches!(group.names, Names::Marked(_))) {
@@ -342,6 +376,12 @@ fn find(name: &str) -> Result<(&'static TestInfo, Option<u32>), TestError> {
     Err(TestError::Unknown { name: name.into(), candidates: TESTS.iter().map(|info| info.name).collect() })
 }
 
+/// Whether the test goes to any number of server hosts ([`Params::use_hosts`]).
+#[must_use]
+pub fn takes_any_hosts(name: &str) -> bool {
+    find(name).is_ok_and(|(info, _)| info.any_hosts)
+}
+
 /// Splits `tcp_12up` into 12 and `tcp_nup`.
 fn numbered(name: &str) -> Option<(&str, &'static str)> {
     let rest = name.strip_prefix("tcp_")?;
@@ -353,14 +393,15 @@ fn numbered(name: &str) -> Option<(&str, &'static str)> {
 }
 
 impl FlowGroup {
-    fn len(&self, n: u32) -> u32 {
+    fn len(&self, numbers: Numbers) -> usize {
         match self.count {
-            Count::Fixed(count) => count,
-            Count::N => n,
+            Count::Fixed(count) => count as usize,
+            Count::N => numbers.flows.of(self.direction) as usize,
+            Count::Hosts => numbers.hosts,
         }
     }
 
-    fn flows(&self, n: u32, params: &Params) -> impl Iterator<Item = Flow> {
+    fn flows(&self, numbers: Numbers, params: &Params) -> impl Iterator<Item = Flow> {
         let start = params.delay * self.start;
         let lasts = match self.lasts {
             Lasts::Length => params.length,
@@ -371,7 +412,7 @@ impl FlowGroup {
             Cc::Fixed(cc) => cc,
         };
         let cc: Vec<&str> = cc.split(',').collect();
-        (0..self.len(n) as usize).map(move |i| {
+        (0..self.len(numbers)).map(move |i| {
             let dscp = self.names.mark(i, self.dscp, params);
             Flow {
                 name: self.names.of(i, dscp),
@@ -407,10 +448,11 @@ impl Names {
 }
 
 impl ProbeGroup {
-    fn probes(&self, n: u32, params: &Params) -> impl Iterator<Item = Probe> {
-        let count = match self.names {
-            Names::List(names) => names.len(),
-            Names::Numbered(_) | Names::Marked(_) => n as usize,
+    fn probes(&self, numbers: Numbers, params: &Params) -> impl Iterator<Item = Probe> {
+        let count = match (self.names, self.host) {
+            (Names::List(names), _) => names.len(),
+            (Names::Numbered(_) | Names::Marked(_), HostRule::Each) => numbers.hosts,
+            (Names::Numbered(_) | Names::Marked(_), _) => numbers.flows.most() as usize,
         };
         (0..count).map(move |i| {
             let dscp = self.names.mark(i, self.dscp, params);
@@ -501,6 +543,76 @@ mod tests {
     }
 
     #[test]
+    fn rtt_fair_var_goes_to_any_number_of_hosts() {
+        let to = |hosts| Params { hosts: 64, use_hosts: Some(hosts), ..params() };
+        for hosts in [1, 2, 3, 8, 64] {
+            let test = resolve("rtt_fair_var", &to(hosts)).unwrap();
+            let each: Vec<usize> = (0..hosts).collect();
+            for direction in [UP, DOWN] {
+                let flows = test.flows.iter().filter(|flow| flow.direction == direction);
+                assert_eq!(flows.map(|flow| flow.host).collect::<Vec<_>>(), each);
+            }
+            assert_eq!(test.probes.iter().map(|probe| probe.host).collect::<Vec<_>>(), each);
+            assert_eq!((test.hosts(), test.flows.len()), (hosts, 2 * hosts));
+            for (name, direction) in [("rtt_fair_var_up", UP), ("rtt_fair_var_down", DOWN)] {
+                let test = resolve(name, &to(hosts)).unwrap();
+                assert!(test.flows.iter().all(|flow| flow.direction == direction));
+                assert_eq!((test.name.as_str(), test.flows.len(), test.probes.len()), (name, hosts, hosts));
+            }
+            assert_eq!(resolve("udp_flood_var_up", &to(hosts)).unwrap().udp.len(), hosts);
+            // Other tests keep their number.
+            assert_eq!(resolve("rtt_fair", &to(hosts)).unwrap().hosts(), 4);
+        }
+        let test = resolve("rtt_fair_var", &to(5)).unwrap();
+        assert_eq!(
+            (test.flows[4].name.as_str(), test.flows[9].name.as_str()),
+            ("TCP upload BE5", "TCP download BE5")
+        );
+        assert_eq!(test.probes[4].name, "Ping (ms) UDP5");
+        let stagger = resolve("udp_flood_var_up_stagger", &to(3)).unwrap();
+        let starts: Vec<u64> = stagger.udp.iter().map(|flow| flow.start.0 / 1_000_000_000).collect();
+        assert_eq!(starts, [0, 20, 40]);
+        // Without a number there are four, with the flows of the test for four.
+        let (any, four) =
+            (resolve("rtt_fair_var", &params()).unwrap(), resolve("rtt_fair4be", &params()).unwrap());
+        assert_eq!((any.flows, any.probes), (four.flows, four.probes));
+        let error = |params: Params| resolve("rtt_fair_var", &params).unwrap_err().to_string();
+        assert_eq!(error(Params { hosts: 3, ..to(5) }), "`rtt_fair_var` needs 5 server hosts, there are 3");
+        assert_eq!(error(Params { hosts: 0, ..to(0) }), "`rtt_fair_var` needs 1 server hosts, there are 0");
+        let many = error(Params { hosts: usize::MAX, ..to(1001) });
+        assert!(many.starts_with("1001 flows: a test has 1 to 1000 flows"), "{many}");
+        assert!(takes_any_hosts("rtt_fair_var") && takes_any_hosts("udp_flood_var_up_stagger"));
+        assert!(!takes_any_hosts("rtt_fair") && !takes_any_hosts("rrul") && !takes_any_hosts("rtt_fair_va"));
+    }
+
+    #[test]
+    fn each_direction_may_have_its_own_number_of_flows() {
+        let each = |up, down| Params { flows: Some(FlowCount::Each { up, down }), ..params() };
+        let count = |test: &Test, way| test.flows.iter().filter(|flow| flow.direction == way).count();
+        for name in ["rrul_be_nflows", "rrul_var"] {
+            for (up, down) in [(1, 8), (8, 1), (3, 3), (1, 1000)] {
+                let test = resolve(name, &each(up, down)).unwrap();
+                assert_eq!((count(&test, UP), count(&test, DOWN)), (up as usize, down as usize), "{name}");
+            }
+            let equal = Params { flows: Some(FlowCount::Both(3)), ..params() };
+            assert_eq!(resolve(name, &each(3, 3)), resolve(name, &equal));
+        }
+        // A probe for each flow of the direction with more.
+        let marks = vec![Dscp::CS0, Dscp::EF];
+        let test = resolve("rrul_var", &Params { marks, ..each(1, 2) }).unwrap();
+        assert_eq!((test.probes.len(), test.flows[2].dscp), (2, Dscp::EF));
+        let error = |name: &str, params: Params| resolve(name, &params).unwrap_err().to_string();
+        let one = "takes one number of flows, not one for each direction: --flows";
+        assert_eq!(error("tcp_nup", each(2, 8)), format!("`tcp_nup` {one} 2, or in a file `flows = 2`"));
+        assert_eq!(error("tcp_ndown", each(2, 8)), format!("`tcp_ndown` {one} 8, or in a file `flows = 8`"));
+        assert_eq!(error("tcp_2up", each(2, 8)), format!("`tcp_2up` {one} 2, or in a file `flows = 2`"));
+        assert_eq!(error("rpm", each(2, 8)), format!("`rpm` {one} 8, or in a file `flows = 8`"));
+        assert!(matches!(resolve("rrul", &each(1, 8)), Err(TestError::FixedFlows { flows: 8, .. })));
+        assert!(matches!(resolve("rrul_var", &each(0, 8)), Err(TestError::Flows { given: 0, .. })));
+        assert!(matches!(resolve("rrul_var", &each(1, 1001)), Err(TestError::Flows { given: 1001, .. })));
+    }
+
+    #[test]
     fn udp_flows_have_their_rates_and_times() {
         let secs = |flow: &UdpFlow| [flow.start, flow.stop].map(|span| span.0 / 1_000_000_000);
         let test = resolve("udp_flood", &params()).unwrap();
@@ -526,7 +638,7 @@ mod tests {
         assert_eq!(by_name.flows.len(), 12);
         assert_eq!(by_name.flows[11].name, "TCP download::12");
         assert_eq!(resolve("tcp_nup", &params()).unwrap().flows.len(), 4);
-        let flows = |n| Params { flows: Some(n), ..params() };
+        let flows = |n| Params { flows: Some(FlowCount::Both(n)), ..params() };
         assert_eq!(resolve("tcp_nup", &flows(1000)).unwrap().flows.len(), 1000);
         assert!(matches!(resolve("tcp_2up", &flows(3)), Err(TestError::Contradiction { .. })));
         for wrong in ["tcp_0up", "tcp_1001up", "tcp_99999999999999999999999up"] {
@@ -586,7 +698,8 @@ mod tests {
     #[test]
     fn rrul_var_has_marks_and_congestion_controls_in_turn() {
         let marks = vec![Dscp::CS0, Dscp::EF];
-        let asked = Params { cc: Some("cubic,bbr,reno".into()), marks, flows: Some(3), ..params() };
+        let flows = Some(FlowCount::Both(3));
+        let asked = Params { cc: Some("cubic,bbr,reno".into()), marks, flows, ..params() };
         let test = resolve("rrul_var", &asked).unwrap();
         let flows: Vec<_> = test.flows.iter().map(|f| (f.name.as_str(), f.cc.as_str(), f.dscp)).collect();
         assert_eq!(
@@ -600,7 +713,7 @@ mod tests {
         assert!(plain.flows.iter().all(|flow| flow.dscp == Dscp::CS0 && flow.cc == "cubic"));
         let error = |name: &str, params: Params| resolve(name, &params).unwrap_err().to_string();
         assert_eq!(
-            error("rrul_var", Params { flows: Some(2), ..asked.clone() }),
+            error("rrul_var", Params { flows: Some(FlowCount::Both(2)), ..asked.clone() }),
             "cc: 3 for 2 flows in each direction"
         );
         let two = Params { flows: None, cc: None, ..asked.clone() };
@@ -660,7 +773,7 @@ mod tests {
         #[test]
         fn nothing_panics_and_what_resolves_is_sound(
             row in 0..TESTS.len(), tail in "[a-z0-9_]{0,4}", times in any::<[u64; 5]>(), tame: bool,
-            flows in proptest::option::of(0u32..1100), hosts in 0usize..6,
+            flows in proptest::option::of(0u32..1100), downloads: bool, hosts in 0usize..6,
             with in proptest::collection::vec(0usize..5, 0..3), marks in 0usize..2,
         ) {
             let span = |i: usize, most: u64| Span(if tame { 1_000_000 + times[i] % most } else { times[i] });
@@ -670,7 +783,9 @@ mod tests {
                 idle: span(2, 10_000_000_000),
                 step: span(3, 1_000_000_000),
                 probe_interval: span(4, 1_000_000_000),
-                flows,
+                flows: flows.map(|up| {
+                    if downloads { FlowCount::Each { up, down: 1100 - up } } else { FlowCount::Both(up) }
+                }),
                 cc: None,
                 marks: vec![Dscp::EF; marks],
                 transport: if tame { Transport::Tcp } else { Transport::Quic },
@@ -678,6 +793,7 @@ mod tests {
                 udp_bandwidth: None,
                 udp_pktsize: None,
                 hosts,
+                use_hosts: tame.then_some(hosts),
                 with: with.iter().map(|i| ["voip", "voip:ef", "web", "web:large", "wob"][*i].into()).collect(),
             };
             let name = format!("{}{tail}", TESTS[row].name);

@@ -186,6 +186,16 @@ pub enum TestError {
         /// Its number of flows.
         flows: usize,
     },
+    /// A number for each direction was given to a test that has one number.
+    #[error(
+        "`{test}` takes one number of flows, not one for each direction: --flows {cure}, or in a file `flows = {cure}`"
+    )]
+    OneNumber {
+        /// The name as typed.
+        test: String,
+        /// The number that was given for its direction.
+        cure: u32,
+    },
     /// The number in the name and the given number differ.
     #[error("`{test}` names {named} flows, but {given} were asked for")]
     Contradiction {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use goodqueue_probe::FlowCount;
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
@@ -44,7 +45,7 @@ Examples:
   goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test from `goodqueue tests`
   goodqueue test 192.0.2.7 ping --length 1min                     # no load, so no key
   goodqueue test 192.0.2.7 --key-file word.txt --peer 192.168.1.1 # Wi-Fi or provider: who delays?
-  goodqueue test 192.0.2.7 rtt_fair -H far.example.net -H 203.0.113.9 --key-file word.txt
+  goodqueue test 192.0.2.7 rtt_fair_var -H far.example.net -H 203.0.113.9 --key-file word.txt
   goodqueue test https://rpm.example.net                          # round trips per minute (RPM)
   goodqueue test rpm.example.net rpm                              # the same
 
@@ -65,8 +66,8 @@ pub struct TestArgs {
     /// A test from `goodqueue tests` [default: downloads, then uploads, then both]
     #[arg(value_name = "TEST")]
     pub test: Option<String>,
-    /// A further server, for tests with several (rtt_fair); may be repeated. If its key is not that of --key,
-    /// append =KEY
+    /// A further server, for tests with several (rtt_fair; rtt_fair_var takes any number); may be repeated.
+    /// If its key is not that of --key, append =KEY
     #[arg(short = 'H', long = "host", value_name = "HOST[:PORT][=KEY]")]
     pub more: Vec<String>,
     /// A second server, in the same home or office, to probe during the test. It separates the delay of your
@@ -95,10 +96,10 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// Flows in each direction, for tests without a fixed number [default: 4]; of rpm, the maximum number of
-    /// connections [default: 16]
-    #[arg(long, value_name = "N")]
-    pub flows: Option<u32>,
+    /// Flows in each direction, for tests without a fixed number; 1,8 is 1 up and 8 down [default: 4]. Of
+    /// rpm, the maximum number of connections [default: 16]
+    #[arg(long, value_name = "N|UP,DOWN")]
+    pub flows: Option<FlowCount>,
     /// Congestion control of the senders; rrul_var takes several, in turn: cubic,bbr [default: cubic]
     #[arg(long, value_name = "NAME,...")]
     pub cc: Option<String>,

@@ -221,6 +221,42 @@ fn flags_change_the_one_bottleneck_of_a_file() {
 }
 
 #[test]
+fn each_direction_has_its_own_number_of_flows() {
+    assert_eq!(plan("rrul_var --flows 2")["test"]["flows"], 2);
+    assert_eq!(plan("rrul_var --flows 1,4")["test"]["flows"], serde_json::json!({ "up": 1, "down": 4 }));
+    let scratch = Scratch::new("flows-each");
+    let file = file(&scratch, "flows.toml", "test = { name = \"rrul_be_nflows\", flows = [3, 2] }\n");
+    let flows = |words: &str| {
+        let plan = plan(&format!("{file} {words}"));
+        let flows = plan["test"]["flows"].as_array().expect("flows").clone();
+        let up = flows.iter().filter(|flow| flow.as_str().is_some_and(|words| words.contains("upload")));
+        [up.count(), flows.len()]
+    };
+    assert_eq!([flows(""), flows("--flows 1,4"), flows("--flows 2")], [[3, 5], [1, 5], [2, 4]]);
+    refused(&format!("run {file} --flows 1,0"), &["--flows 1,0:", "flows = 0: it is 1 to 1000"]);
+    let record = record("rrul_be_nflows --flows 1,3 --length 1s --idle 100ms --queue codel");
+    assert_eq!(record["test"]["flows"].as_array().map(Vec::len), Some(4));
+}
+
+/// A round-trip time for each host says how many there are.
+#[test]
+fn a_test_for_any_number_of_hosts_has_one_for_each_round_trip_time() {
+    let words = "rtt_fair_var --rtt 10ms,50ms,30ms --length 1s --idle 100ms --queue codel";
+    assert_eq!(plan(words)["test"]["hosts"], 3);
+    let record = record(words);
+    assert_eq!(
+        (&record["test"]["name"], &record["link"]["rtt_ns"][2]),
+        (&"rtt_fair_var".into(), &30_000_000.into())
+    );
+    let lengths = ["flows", "probes"].map(|what| record["test"][what].as_array().map(Vec::len));
+    assert_eq!(lengths, [Some(6), Some(3)]);
+    // Nothing is added where nothing differs.
+    for words in ["rtt_fair_var", "rtt_fair --rtt 10ms,20ms,40ms,80ms"] {
+        assert!(plan(words)["test"].get("hosts").is_none(), "{words}");
+    }
+}
+
+#[test]
 fn a_line_follows_a_trace() {
     let trace = docs("example.trace");
     let typed = record(&format!("tcp_1down --trace-down {trace} --length 3s --queue codel"));

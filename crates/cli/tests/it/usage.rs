@@ -74,6 +74,16 @@ fn values_out_of_range_are_refused() {
     refused("run ping --live --probe-interval 10us", &["10us", "1ms"]);
     refused("run tcp_nup --live --flows 10000", &["10000", "1000"]);
     refused("run tcp_nup --live --flows 0", &["0"]);
+    refused("run rrul_var --flows 0,8", &["0 flows", "1 to 1000 flows in each direction"]);
+    refused("run tcp_nup --flows 2,8", &["`tcp_nup` takes one number of flows", "--flows 2"]);
+    refused("run tcp_ndown --flows 2,8", &["`tcp_ndown` takes one number of flows", "--flows 8"]);
+    refused_after_printing("run rrul_var --flows 1,2,3", &["1,2,3", "one of downloads, as in 1,8"]);
+    refused("run rtt_fair --rtt 10ms,50ms", &["2 times for 4 server hosts"]);
+    let rtts = ["1ms"; 9].join(",");
+    refused_after_printing(
+        &format!("run rtt_fair_var --live --quiet --rtt {rtts}"),
+        &["rtt_fair_var needs 9 server hosts; with --live there are 8"],
+    );
     refused("run ping --live --ring 0", &["--ring 0"]);
 }
 

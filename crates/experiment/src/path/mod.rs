@@ -19,7 +19,7 @@ use goodqueue_own::Library;
 use goodqueue_path::load::Secret;
 use goodqueue_probe::net::{LACKS, NetError, check_cc, default_congestion_control};
 use goodqueue_probe::web::CONNECTIONS;
-use goodqueue_probe::{Direction, IpVersion, Params, Test, Transport};
+use goodqueue_probe::{Direction, FlowCount, IpVersion, Params, Test, Transport};
 use goodqueue_report::{LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -77,13 +77,15 @@ pub(crate) struct Load {
 impl PathTest {
     /// The test that `request` asks for; only the fields about the test count. An empty name means the test
     /// of three loads, one after the other: downloads, uploads, both at once, each after an idle time, with a
-    /// call at the same time.
+    /// call at the same time. A test for any number of hosts goes to all of `hosts`.
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, the value and the cure.
     pub fn new(request: &Request, hosts: Vec<PathHost>) -> Result<PathTest, Error> {
-        let (mut test, loads) = if request.test.is_empty() { three_loads(request)? } else { named(request)? };
-        let (name, need) = (&test.name, test.hosts().max(1));
+        let (mut test, loads) =
+            if request.test.is_empty() { three_loads(request)? } else { named(request, hosts.len())? };
+        let name = if request.test.is_empty() { test.name.clone() } else { request.test.clone() };
+        let need = test.hosts().max(1);
         if need != hosts.len() {
             let more = if need > hosts.len() { ": add the others, each with --host" } else { "" };
             return Err(Error::Usage(format!(
@@ -127,7 +129,7 @@ impl PathTest {
     /// # Errors
     /// Those of [`PathTest::new`] that concern the test.
     pub fn versions(request: &Request) -> Result<Vec<IpVersion>, Error> {
-        if request.test.is_empty() { Ok(Vec::new()) } else { Ok(named(request)?.0.versions) }
+        if request.test.is_empty() { Ok(Vec::new()) } else { Ok(named(request, 1)?.0.versions) }
     }
 
     /// The test, with the flows of all loads.
@@ -249,12 +251,13 @@ fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) ->
     Some(format!("uploads use this system's own congestion control ({own}), not {usual}: {why}"))
 }
 
-fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
+/// The test of this name, which goes to this many hosts if it leaves their number open.
+fn named(request: &Request, hosts: usize) -> Result<(Test, Vec<Load>), Error> {
     if let Some(cc) = request.cc.as_deref().filter(|cc| Library::is_path(cc)) {
         let why = "a real path uses the kernel's TCP: name one of its congestion controls, or leave it out";
         return Err(Error::Usage(format!("--cc {cc}: {why}")));
     }
-    let test = TestOrder::resolve(request)?.test()?;
+    let test = TestOrder::resolve(request)?.to_hosts(hosts)?;
     if test.rpm.is_some() {
         let cure =
             "over a real path, client and server choose the version of TLS; write `goodqueue test HOST rpm`";
@@ -269,19 +272,23 @@ fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
 }
 
 fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
-    let of = |name: &str| {
-        let flows = Some(request.flows.unwrap_or(FLOWS));
+    let asked = request.flows.unwrap_or(FlowCount::Both(FLOWS));
+    let of = |name: &str, direction: Direction| {
+        let flows = Some(FlowCount::Both(asked.of(direction)));
         TestOrder::resolve(&Request { test: name.into(), flows, ..request.clone() })?.test()
     };
-    let (down, up) = (of("tcp_ndown")?, of("tcp_nup")?);
-    let n = up.flows.len();
+    let (down, up) = (of("tcp_ndown", Direction::Down)?, of("tcp_nup", Direction::Up)?);
     let kind = match up.flows.first().map(|flow| flow.transport) {
         Some(Transport::Quic) => "QUIC",
         Some(Transport::Tcp) | None => "TCP",
     };
+    let count = match (down.flows.len(), up.flows.len()) {
+        (downloads, uploads) if downloads == uploads => format!("{uploads} {kind} flows each"),
+        (downloads, uploads) => format!("{downloads} and {uploads} {kind} flows"),
+    };
     let mut test = Test {
         name: THREE_LOADS.into(),
-        about: format!("downloads, then uploads, then both at once: {n} {kind} flows each"),
+        about: format!("downloads, then uploads, then both at once: {count}"),
         ..up
     };
     test.flows.splice(0..0, down.flows);
@@ -302,13 +309,62 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
 mod tests {
     use super::*;
 
+    fn hosts(count: usize) -> Vec<PathHost> {
+        let key = Some("a word that is long enough".to_owned());
+        let host = |number: usize| PathHost {
+            name: format!("host{number}"),
+            address: ([127, 0, 0, 1], 1).into(),
+            key: key.clone(),
+        };
+        (0..count).map(host).collect()
+    }
+
+    #[test]
+    fn a_test_for_any_number_of_hosts_goes_to_all_that_are_named() {
+        let new = |test: &str, count| {
+            let request = Request { test: test.into(), cc: Some("cubic".into()), ..Request::default() };
+            PathTest::new(&request, hosts(count))
+        };
+        for count in [1, 2, 5, 9] {
+            let test = new("rtt_fair_var", count).unwrap().test;
+            assert_eq!((test.hosts(), test.flows.len(), test.probes.len()), (count, 2 * count, count));
+            assert_eq!(new("rtt_fair_var_down", count).unwrap().test.flows.len(), count);
+            let flood = new("udp_flood_var_up_stagger", count).unwrap().test;
+            assert_eq!((flood.hosts(), flood.udp.len()), (count, count));
+        }
+        let error = |test: &str, count| new(test, count).unwrap_err().to_string();
+        let more = "add the others, each with --host";
+        assert_eq!(error("rtt_fair4be", 3), format!("rtt_fair4be needs 4 server hosts; there are 3: {more}"));
+        // The name is the typed one, where the test has another.
+        assert_eq!(error("tcp_upload", 2), "tcp_upload needs 1 server host; there are 2");
+        assert_eq!(
+            error("rtt_fair_var", 0),
+            format!("rtt_fair_var needs 1 server host; there are 0: {more}")
+        );
+    }
+
+    #[test]
+    fn each_direction_of_the_three_loads_may_have_its_own_number_of_flows() {
+        let of = |flows: Option<FlowCount>| {
+            let request = Request { test: String::new(), flows, ..Request::default() };
+            let test = three_loads(&request).unwrap().0;
+            let count = |way| test.flows.iter().filter(|flow| flow.direction == way).count();
+            (count(Direction::Up), count(Direction::Down), test.about)
+        };
+        let words = "downloads, then uploads, then both at once:";
+        assert_eq!(of(None), (4, 4, format!("{words} 4 TCP flows each")));
+        assert_eq!(of(Some(FlowCount::Both(2))), (2, 2, format!("{words} 2 TCP flows each")));
+        let each = FlowCount::Each { up: 1, down: 8 };
+        assert_eq!(of(Some(each)), (1, 8, format!("{words} 8 and 1 TCP flows")));
+    }
+
     #[test]
     fn uploads_have_the_system_s_own_congestion_control_where_the_usual_one_cannot_be_had() {
         let lacks =
             |name: &str| Err(NetError::NoCongestionControl { name: name.into(), available: "reno".into() });
         let test = |name: &str| {
             let request = Request { test: name.into(), ..Request::default() };
-            if name.is_empty() { three_loads(&request) } else { named(&request) }.unwrap().0
+            if name.is_empty() { three_loads(&request) } else { named(&request, 1) }.unwrap().0
         };
         let ccs = |test: &Test, way| {
             let flows = test.flows.iter().filter(|flow| flow.direction == way);

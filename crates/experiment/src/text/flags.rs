@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use goodqueue_probe::FlowCount;
+
 use super::overrides::{Override, quoted};
 use crate::Error;
 use crate::Request;
@@ -39,7 +41,14 @@ fn of_flag(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
         "idle" => one(&["test", "idle"], &args.idle),
         "step" => one(&["test", "step"], &args.step),
         "probe-interval" => one(&["test", "probe_interval"], &args.probe_interval),
-        "flows" => plain(&["test", "flows"], args.flows.unwrap_or(0).to_string()),
+        "flows" => {
+            let flows = args.flows.unwrap_or(FlowCount::Both(0));
+            let value = match flows {
+                FlowCount::Both(n) => n.to_string(),
+                FlowCount::Each { up, down } => format!("[{up}, {down}]"),
+            };
+            vec![Override::new(format!("--flows {flows}"), &["test", "flows"], value)]
+        }
         "cc" => text(&["test", "cc"], &args.cc),
         "marks" => listed(flag, &["test", "marks"], args.marks.iter()),
         "transport" => text(&["test", "transport"], &args.transport),

@@ -47,17 +47,16 @@ pub(crate) fn text(file: &Path) -> Result<String, Error> {
 /// [`Error::Usage`] if one of them is wrong.
 pub(crate) fn experiment(text: &str, file: &str, flags: &Flags) -> Result<Experiment, Error> {
     let Flags { plan, has_queues } = flags;
-    let test = plan.test.test()?;
-    check_cc(&test).map_err(Error::Usage)?;
+    check_cc(&plan.test.test()?).map_err(Error::Usage)?;
     let queues = if *has_queues { &plan.queues[..] } else { &[] };
-    let read = network(text, test, plan, queues).map_err(|wrong| {
+    let read = network(text, plan, queues).map_err(|wrong| {
         let (line, column) = read::place(text, wrong.at);
         ExperimentError { file: file.to_owned(), line, column, what: wrong.what }
     });
     read.map_err(Error::usage)
 }
 
-fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[String]) -> Read<Experiment> {
+fn network(text: &str, plan: &Plan, queues: &[String]) -> Read<Experiment> {
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(text.len(), |span| span.start);
         Wrong::new(at, error.message().replace('\n', ", "))
@@ -65,7 +64,10 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
     let root = Section::new(0, document.get_ref(), &LINK_FILE)?;
     let section = root.section("wifi", &WIFI)?;
     let section = root.required("wifi", section)?;
-    let test = TestStations::read(&section)?.spread(test, section.at)?;
+    let stations = TestStations::read(&section)?;
+    let test = plan.test.to_hosts(stations.loaded().len());
+    let test = test.map_err(|error| Wrong::new(section.at, error.to_string()))?;
+    let test = stations.spread(test, section.at)?;
     let load = Load::of(test.clone(), plan.start_jitter());
     let mut variants: Vec<Variant> = Vec::new();
     for queue in plan.queues.iter().take(if queues.is_empty() { usize::MAX } else { queues.len() }) {
@@ -101,9 +103,8 @@ mod tests {
 
     fn over(text: &str, words: &str) -> Result<Experiment, String> {
         let plan = Plan::resolve(&Request::of_words(words)).expect("a plan");
-        let test = plan.test.test().expect("a test");
         let queues = if words.contains("--queue") { &plan.queues[..] } else { &[] };
-        network(text, test, &plan, queues).map_err(|wrong| wrong.what)
+        network(text, &plan, queues).map_err(|wrong| wrong.what)
     }
 
     #[test]
@@ -113,6 +114,20 @@ mod tests {
         let scenario = &experiment.variants[0].scenario;
         assert_eq!((scenario.flows.len(), scenario.radios.len(), scenario.tcp.ecn), (4, 1, true));
         assert_eq!(experiment.variants[0].label, "ath9k-6.1: airtime fairness");
+    }
+
+    #[test]
+    fn a_test_for_any_number_of_hosts_has_one_for_each_station_under_load() {
+        let flows = |text: &str, words: &str| {
+            let experiment = over(text, words).expect("right");
+            experiment.test.flows.iter().map(|flow| flow.host).collect::<Vec<_>>()
+        };
+        assert_eq!(flows(FILE, "rtt_fair_var"), [0, 1, 0, 1]);
+        assert_eq!(flows(FILE, "rtt_fair_up"), [0, 1, 0, 1]);
+        let many = FILE.replace("count = 2", "count = 70");
+        assert_eq!(flows(&many, "rtt_fair_var_up"), (0..70).collect::<Vec<_>>());
+        let idle = format!("{FILE}[[wifi.station]]\nname = \"idle\"\nload = false\n");
+        assert_eq!(flows(&idle, "rtt_fair_var_down"), [0, 1]);
     }
 
     #[test]

@@ -5,11 +5,13 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
-use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, QuicCc, Test, Transport};
+use goodqueue_probe::{Direction, Dscp, Flow, FlowCount, Params, Probe, QuicCc, Test, Transport};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
+use toml::Spanned;
+use toml::de::DeValue;
 
-use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, TRAFFIC, UDP};
+use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, TRAFFIC, UDP};
 use super::named;
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
@@ -69,8 +71,8 @@ pub(super) fn client_name(index: usize) -> String {
 /// The servers and stations.
 #[derive(Clone, Debug)]
 pub(super) enum Far {
-    /// As many server hosts as it needs.
-    Any,
+    /// As many server hosts as the test needs, or one for each of several round-trip times.
+    Any(Option<usize>),
     /// The nodes of a network of links.
     Nodes(Nodes),
     /// The stations of a Wi-Fi network.
@@ -171,9 +173,20 @@ impl Nodes {
 impl Far {
     /// Most server hosts that a test may have.
     fn most(&self) -> usize {
+        let most = usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX);
         match self {
             Far::Nodes(nodes) => nodes.servers,
-            Far::Any | Far::Stations(_) => usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX),
+            Far::Any(_) => most,
+            Far::Stations(test_stations) => test_stations.all.len().max(most),
+        }
+    }
+
+    /// The number of server hosts of a test for any number; `None`: the test's default.
+    fn given(&self) -> Option<usize> {
+        match self {
+            Far::Nodes(nodes) => Some(nodes.servers),
+            Far::Any(hosts) => *hosts,
+            Far::Stations(test_stations) => Some(test_stations.loaded().len()),
         }
     }
 
@@ -207,7 +220,7 @@ impl Load {
 
     /// The load over a network.
     pub(super) fn read(root: &Section<'_>, about: &str, far: &Far) -> Read<Load> {
-        let (mut test, is_own) = read_test(root, about, far.most())?;
+        let (mut test, is_own) = read_test(root, about, far)?;
         if let Far::Stations(test_stations) = far {
             test = test_stations.spread(test, root.at)?;
         }
@@ -256,9 +269,10 @@ impl<T: FromStr + Display> FromStr for Names<T> {
 }
 
 /// The test, and whether it is not one of the catalogue.
-fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)> {
-    let defaults =
-        Params { length: Span::from_secs(30), idle: Span::from_secs(2), hosts, ..Params::default() };
+fn read_test(root: &Section<'_>, about: &str, far: &Far) -> Read<(Test, bool)> {
+    let (hosts, use_hosts) = (far.most(), far.given());
+    let [length, idle] = [30, 2].map(Span::from_secs);
+    let defaults = Params { length, idle, hosts, use_hosts, ..Params::default() };
     let Some((key, value)) = root.get("test") else { return Ok((own_test(&defaults, about, 0)?, true)) };
     if value.get_ref().is_str() {
         let name = read::text(key, key.kind, value)?;
@@ -279,7 +293,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         idle: given("idle", defaults.idle)?,
         step: given("step", defaults.step)?,
         probe_interval: given("probe_interval", defaults.probe_interval)?,
-        flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
+        flows: section.plain("flows", flow_count)?,
         cc,
         marks: marks.into_iter().map(|mark| mark.value).collect(),
         transport,
@@ -289,6 +303,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
             .plain("udp_pktsize", read::count)?
             .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
         hosts,
+        use_hosts,
         with: with.unwrap_or_default().into_iter().map(|word| word.value.to_string()).collect(),
     };
     if params.step > params.length {
@@ -305,6 +320,21 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         }
     }
     Ok((own_test(&params, about, section.at)?, true))
+}
+
+/// A number for both directions, or one for each.
+fn flow_count(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<FlowCount> {
+    let Kind::OneOf([one, Kind::Pair([up, down])]) = kind else {
+        return Err(read::wrong_type(key, kind, value));
+    };
+    match value.get_ref() {
+        DeValue::Array(pair) if pair.len() == 2 => {
+            let [up, down] = [read::small(key, *up, &pair[0])?, read::small(key, *down, &pair[1])?];
+            Ok(FlowCount::Each { up, down })
+        }
+        DeValue::Integer(_) => read::small(key, *one, value).map(FlowCount::Both),
+        _ => Err(read::wrong_type(key, kind, value)),
+    }
 }
 
 fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {
@@ -391,7 +421,7 @@ pub(super) fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(us
                 return Ok((direction, vec![(host, String::new())]));
             }
         }
-        Far::Any => {}
+        Far::Any(_) => {}
     }
     let from = section.read("from", read::text)?;
     let to = section.read("to", read::text)?;

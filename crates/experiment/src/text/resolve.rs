@@ -91,7 +91,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     let about = root.plain("about", read::text)?.unwrap_or_default();
     let form = form(&root)?;
     let far = match &form {
-        Form::Simple(_) => Far::Any,
+        Form::Simple(simple) => Far::Any(simple.hosts()),
         Form::General(links, _) | Form::Topology(links, _) => {
             let servers = hosts_of(links)?;
             let mut names: Vec<String> = Vec::new();

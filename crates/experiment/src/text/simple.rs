@@ -141,6 +141,11 @@ impl Simple {
         }
     }
 
+    /// The number of server hosts, if there is a round-trip time for each of several.
+    pub(super) fn hosts(&self) -> Option<usize> {
+        self.rtt.as_ref().map(|rtt| rtt.value.len()).filter(|&hosts| hosts > 1)
+    }
+
     /// Whether a router before the modem shapes.
     pub(super) fn is_shaped(&self) -> bool {
         self.shape.or(self.shape_up).or(self.shape_down).is_some()

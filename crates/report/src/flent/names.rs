@@ -227,11 +227,16 @@ fn hosted(record: &Record, hosts: &[String]) -> Option<Names> {
     })
 }
 
-/// `rrul_var`, whose series have the marks in their names: flent makes the names from its parameters.
+/// `rrul_var`, whose series have the marks in their names: flent makes the names from its parameters. It has
+/// as many downloads as uploads.
 fn marked(record: &Record) -> Option<Names> {
     let uploads: Vec<&FlowPlan> =
         record.test.flows.iter().filter(|flow| flow.direction == Direction::Up).collect();
-    if record.test.name != "rrul_var" || uploads.iter().any(|flow| !flow.name.starts_with("TCP upload::")) {
+    let is_even = uploads.len() == count(record, Direction::Down);
+    if record.test.name != "rrul_var"
+        || !is_even
+        || uploads.iter().any(|flow| !flow.name.starts_with("TCP upload::"))
+    {
         return None;
     }
     let listed =
@@ -250,13 +255,15 @@ fn marked(record: &Record) -> Option<Names> {
     })
 }
 
-/// The family of `rtt_fair`: at most one flow per host and direction, over several hosts.
+/// The family of `rtt_fair`: at most one flow per host and direction, over several hosts, or over one if the
+/// test is of any number.
 fn fair(record: &Record, hosts: &[String]) -> Option<Names> {
     let mut seen: Vec<(u32, Direction)> = record.test.flows.iter().map(|f| (f.host, f.direction)).collect();
     seen.sort_unstable();
     let before = seen.len();
     seen.dedup();
-    if hosts.len() < 2 || seen.len() < before || before == 0 {
+    let is_alone = hosts.len() < 2 && !record.test.name.starts_with("rtt_fair_var");
+    if is_alone || seen.len() < before || before == 0 {
         return None;
     }
     let (up, down) = (count(record, Direction::Up), count(record, Direction::Down));

@@ -252,6 +252,44 @@ fn the_average_of_pings_is_that_of_the_tests_own_pings() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// flent's `rrul_var` has as many downloads as uploads, and its `rtt_fair_var` any number of hosts, even one.
+#[test]
+fn uneven_directions_and_a_single_host_are_tests_of_flents() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-uneven", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    // Of four flows to four hosts in each direction: the first upload, and these downloads.
+    let part = |test: &str, downloads: std::ops::Range<usize>| {
+        let mut record = fixture::rtt_fair();
+        record.test.name = test.into();
+        let flows: Vec<_> = record.test.flows.drain(..).collect();
+        let kept = |i: usize| i == 0 || downloads.contains(&i);
+        record.test.flows = (0..).zip(flows).filter(|(i, _)| kept(*i)).map(|(_, flow)| flow).collect();
+        record.test.flows.iter_mut().for_each(|flow| flow.host = 0);
+        record.test.probes.truncate(1);
+        for run in &mut record.runs {
+            let flows: Vec<_> = run.flows.drain(..).collect();
+            run.flows = (0..).zip(flows).filter(|(i, _)| kept(*i)).map(|(_, flow)| flow).collect();
+            run.probes.truncate(1);
+        }
+        document(&flent::write(&record, &dir).unwrap()[0])
+    };
+    let uneven = part("rrul_var", 4..7);
+    let metadata = &uneven["metadata"];
+    assert_eq!(metadata["NAME"], "rrul_be_nflows");
+    let streams = ["upload_streams", "download_streams"].map(|key| &metadata["TEST_PARAMETERS"][key]);
+    assert_eq!(streams, ["1", "3"]);
+    assert!(uneven["results"]["TCP download BE::3"].is_array());
+    let single = part("rtt_fair_var", 4..5);
+    assert_eq!(
+        (&single["metadata"]["NAME"], &single["metadata"]["HOST"]),
+        (&"rtt_fair_var".into(), &"host1".into())
+    );
+    for name in ["TCP upload BE host1", "TCP download BE host1", "Ping (ms) ICMP host1"] {
+        assert!(single["results"][name].is_array(), "{name}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
 #[test]
 fn the_format_is_version_four() {
     let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-four", std::process::id()));

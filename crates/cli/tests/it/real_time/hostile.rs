@@ -262,8 +262,8 @@ fn load(at: SocketAddr, secret: &Secret, test: &Test, meanwhile: impl FnOnce()) 
 
 fn uploads(flows: u32, length_ms: u64) -> Test {
     let [length, step] = [length_ms, 100].map(Span::from_millis);
-    let params =
-        goodqueue_probe::Params { length, step, idle: Span(0), flows: Some(flows), ..Default::default() };
+    let flows = Some(goodqueue_probe::FlowCount::Both(flows));
+    let params = goodqueue_probe::Params { length, step, idle: Span(0), flows, ..Default::default() };
     resolve("tcp_nup", &params).expect("a test")
 }
 

@@ -270,6 +270,15 @@ fn live_several_servers_at_different_distances() {
         let command = record["command"].to_string();
         assert!(!command.contains(&path.word) && command.contains("=WORD"), "{command}");
     }
+    // A test for any number of hosts goes to those that are named.
+    let words = format!("rtt_fair_var_up --length 3s --idle 1s {} {}", more[0], more[2]);
+    let record = measured(&path, &words);
+    let run = &record["runs"][0];
+    for (probe, rtt) in [10.0, 20.0, 80.0].into_iter().enumerate() {
+        let idle = number(&run["summary"]["probes"][probe]["rtt"]["idle_ns"]) / 1e6;
+        assert!((rtt..rtt + 3.0).contains(&idle), "host {probe}: {idle} ms");
+    }
+    assert_eq!(run["flows"].as_array().map(Vec::len), Some(3));
 }
 
 /// One server by IPv4 and by IPv6, at different distances.
@@ -438,6 +447,13 @@ fn loopback_errors_are_named_before_anything_is_sent() {
         ("127.0.0.1 rrull --key averylongword", 2, "no test is called `rrull`"),
         ("127.0.0.1 rtt_fair --key averylongword", 2, "needs 4 server hosts; there is 1: add the others"),
         ("127.0.0.1 rrul -H 127.0.0.2 --key averylongword", 2, "rrul needs 1 server host; there are 2"),
+        ("127.0.0.1 tcp_upload -H 127.0.0.2 --key averylongword", 2, "tcp_upload needs 1 server host"),
+        ("127.0.0.1 rtt_fair_var", 2, "rtt_fair_var sends load"),
+        ("127.0.0.1:1 rtt_fair_var --key averylongword", 3, "nobody listens there"),
+        ("127.0.0.1:1 rtt_fair_var -H 127.0.0.2:1 --key averylongword", 3, "nobody listens there"),
+        ("127.0.0.1 tcp_nup --flows 2,8 --key averylongword", 2, "takes one number of flows"),
+        ("127.0.0.1 --flows 0,8 --key averylongword", 2, "0 flows"),
+        ("127.0.0.1:1 --flows 2,8 --key averylongword", 3, "nobody listens there"),
         ("127.0.0.1 http-rrul", 2, "add --key with the word"),
         ("127.0.0.1 http", 2, "add --key with the word"),
         ("127.0.0.1:1 --key averylongword", 3, "TCP port 1: nobody listens there; start `goodqueue server`"),

@@ -249,6 +249,7 @@ fn what_is_wrong_with_an_address_of_https_is_said() {
         ("https://127.0.0.1 --fingerprint 12", "64 hexadecimal digits"),
         ("https://127.0.0.1 --length 500ms", "--rpm-interval"),
         ("https://127.0.0.1 --flows 0", "--flows 0"),
+        ("https://127.0.0.1 --flows 2,8", "one maximum for both directions; write --flows 8"),
         ("https://127.0.0.1 rpm_tls12", "leave rpm_tls12 out"),
         ("127.0.0.1 rpm --key aaaaaaaaaaaaaaaa", "--key"),
         ("127.0.0.1 rpm --with voip", "--with"),

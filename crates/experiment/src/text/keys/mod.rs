@@ -100,6 +100,9 @@ pub(crate) static ROOT: Table = Table {
     also: None,
 };
 
+/// A number of flows of a test, in each direction.
+const FLOWS: Kind = count(1, 1000);
+
 /// The test with its numbers.
 pub(crate) static TEST: Table = Table {
     name: "test",
@@ -110,7 +113,12 @@ pub(crate) static TEST: Table = Table {
         key("delay", time(FROM_NOTHING, HOUR), "5s", "unit of staggered starts"),
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "time between two samples of goodput"),
-        key("flows", count(1, 1000), "the test's", "number of flows, in tests without a fixed number"),
+        key(
+            "flows",
+            Kind::OneOf(&[FLOWS, Kind::Pair(&[FLOWS, FLOWS])]),
+            "the test's",
+            "number of flows, in tests without a fixed number; [1, 8] is 1 up and 8 down",
+        ),
         key(
             "cc",
             Kind::Text,

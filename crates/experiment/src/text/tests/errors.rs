@@ -312,6 +312,17 @@ fn unknown_tests() {
         "test = { name = \"rrul\", marks = [\"EF\"] }\n",
         "1:17: marks: the flows of `rrul` have none of their own; those of rrul_var do; `goodqueue tests` lists the tests",
     );
+    refused("test = { name = \"rrul_var\", flows = [1] }\n", "1:37: `flows` is a list here; write flows = 1");
+    refused(
+        "test = { name = \"rrul_var\", flows = \"8\" }\n",
+        "1:37: `flows` is a text here; write flows = 1",
+    );
+    refused("test = { name = \"rrul_var\", flows = [1, 0] }\n", "1:41: flows = 0: it is 1 to 1000");
+    refused(
+        "test = { name = \"tcp_nup\", flows = [2, 8] }\n",
+        "1:17: `tcp_nup` takes one number of flows, not one for each direction: --flows 2, or in a file `flows = 2`; \
+         `goodqueue tests` lists the tests",
+    );
     refused(
         "[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n[test]\nname = \"rtt_fair\"\n",
         "5:8: `rtt_fair` needs 4 server hosts, there are 1; `goodqueue tests` lists the tests",

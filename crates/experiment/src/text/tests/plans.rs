@@ -125,6 +125,16 @@ fn a_file_and_the_flags_are_the_same_experiment() {
             "test = { name = \"rrul_var\", marks = [\"CS0\", \"EF\"], cc = \"bbr,reno\", flows = 3 }",
             "--marks CS0,EF --cc bbr,reno --flows 3",
         ),
+        (
+            "rrul_be_nflows",
+            "test = { name = \"rrul_be_nflows\", length = \"9s\", flows = [1, 3] }",
+            "--length 9s --flows 1,3",
+        ),
+        (
+            "rtt_fair_var",
+            "test = \"rtt_fair_var\"\nlink.rtt = [\"10ms\", \"50ms\", \"30ms\"]",
+            "--rtt 10ms,50ms,30ms",
+        ),
         ("tcp_nup", "test = \"tcp_nup\"\nipv6 = true\ntcp.ecn = true", "--ipv6 --ecn"),
     ];
     for (test, text, typed) in flags {
@@ -135,6 +145,23 @@ fn a_file_and_the_flags_are_the_same_experiment() {
         for (typed, read) in typed.variants.iter().zip(&read.variants) {
             assert_eq!(format!("{typed:?}"), format!("{read:?}"), "{test}");
         }
+    }
+}
+
+#[test]
+fn a_test_for_any_number_of_hosts_goes_to_every_server_of_the_file() {
+    let hosts = |test: &str, rest: &str| {
+        let experiment = right(&format!("test = \"{test}\"\n{rest}"));
+        assert_eq!(experiment.test.probes.len(), experiment.test.hosts());
+        (experiment.test.hosts(), experiment.test.flows.len())
+    };
+    assert_eq!(hosts("rtt_fair_var", ""), (4, 8));
+    assert_eq!(hosts("rtt_fair_var_up", "link.rtt = \"10ms\"\n"), (4, 4));
+    assert_eq!(hosts("rtt_fair_var_up", "link.rtt = [\"10ms\", \"50ms\"]\n"), (2, 2));
+    let mut network = "[[link]]\nbetween = [\"client\", \"sw\"]\nrate = \"10mbit\"\n".to_owned();
+    for (server, count) in [("server", 1), ("server2", 2), ("server3", 3)] {
+        network += &format!("[[link]]\nbetween = [\"sw\", \"{server}\"]\nrate = \"1gbit\"\n");
+        assert_eq!(hosts("rtt_fair_var", &network), (count, 2 * count));
     }
 }
 

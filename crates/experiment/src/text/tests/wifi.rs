@@ -209,6 +209,10 @@ fn hosts_of_a_test_are_stations_in_turn() {
     );
     assert!(scenario.probes.iter().all(|probe| probe.from == 0));
     assert_eq!(experiment.variants[0].rtt.len(), 3);
+    // A test for any number of hosts has one for each station.
+    let any = right(&text.replace("rtt_fair_up", "rtt_fair_var_up"));
+    let flows = &any.variants[0].scenario.flows;
+    assert_eq!(flows.iter().map(|flow| flow.to).collect::<Vec<_>>(), [2, 3, 4]);
 }
 
 #[test]

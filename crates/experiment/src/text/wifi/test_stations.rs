@@ -86,11 +86,16 @@ impl TestStations {
         Ok(found)
     }
 
+    /// The stations that take part in the load.
+    pub(in super::super) fn loaded(&self) -> Vec<usize> {
+        (0..self.all.len()).filter(|&at| self.all[at].load).collect()
+    }
+
     /// A test at the stations. A test with a single server runs at each station that takes part in the load.
     /// If a test has several servers, its hosts go to the stations in turn, and round again. A station
     /// without a probe gets one. Responsiveness is measured at the first station that takes part in the load.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
-        let loaded: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].load).collect();
+        let loaded = self.loaded();
         if self.all.is_empty() {
             return Err(Wrong::new(at, "[wifi] needs a station, as in [[wifi.station]]"));
         }
