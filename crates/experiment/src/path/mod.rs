@@ -104,7 +104,7 @@ impl PathTest {
                     } else {
                         format!("--key, or =KEY after {host}, with the word")
                     };
-                    let name = if request.test.is_empty() { "the test" } else { name };
+                    let name = if request.test.is_empty() { "the test" } else { &name };
                     return Err(Error::Usage(format!(
                         "{name} sends load, and the server accepts load only from clients that have its key: add {cure} that \
                          `goodqueue server` printed",
