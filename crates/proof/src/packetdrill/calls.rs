@@ -459,7 +459,7 @@ impl Sockets {
                 let Some(key) = cookies::key_of_text(text).filter(|_| length == Some(16)) else {
                     return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };
                 };
-                host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40);
+                host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40, &self.addresses);
             }
             ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
             ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
