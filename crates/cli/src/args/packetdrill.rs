@@ -22,15 +22,15 @@ pub struct PacketdrillArgs {
     #[arg(required = true, value_name = "FILE|DIR")]
     pub files: Vec<PathBuf>,
     /// IP version of the connections: ipv4 or ipv6 [default: the script's, or ipv4]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, alias = "ip_version", value_name = "VERSION")]
     pub ip_version: Option<String>,
     /// Largest IP packet of the device, bytes [default: the script's, or 1500]
     #[arg(long, value_name = "BYTES")]
     pub mtu: Option<u32>,
-    /// How far off a time may be, in microseconds, if the script sets no tolerance [default: 4000]
-    #[arg(long, value_name = "N")]
+    /// How far off a time may be, in microseconds [default: the script's, or 4000]
+    #[arg(long, alias = "tolerance_usecs", value_name = "N")]
     pub tolerance_usecs: Option<u32>,
-    /// Replace NAME in the script's calls by VALUE; may be repeated
+    /// Replace NAME in calls, TCP options and ICMP codes by VALUE; may be repeated
     #[arg(short = 'D', long, value_name = "NAME=VALUE")]
     pub define: Vec<String>,
     /// Print the results as JSON

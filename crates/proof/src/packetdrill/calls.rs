@@ -15,6 +15,14 @@ use Answer::{Blocks, Error, Lacks, Value};
 /// The largest `SO_RCVLOWAT` that fits any receive buffer without making it larger, bytes.
 const LARGEST_LOWAT: i64 = 32_768;
 
+/// The largest `SO_SNDBUF` and `SO_RCVBUF`, bytes (Linux `sysctl_wmem_max`, since 6.17).
+const LARGEST_BUFFER: u32 = 4 << 20;
+/// The smallest `sk_rcvbuf`; that of `sk_sndbuf` is twice that (Linux `TCP_SKB_MIN_TRUESIZE`).
+const SOCK_MIN_RCVBUF: u32 = 2304;
+
+/// `mss_cache` of a socket without a connection (Linux `TCP_MSS_DEFAULT`).
+const TCP_MSS_DEFAULT: u16 = 536;
+
 /// The flag by its number.
 const MSG_FASTOPEN: i64 = 0x2000_0000;
 
@@ -425,25 +433,29 @@ impl Sockets {
         let value = args.get(3).and_then(only);
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
         let host = &mut descriptor.host;
-        let doubled = |value: i64| (value.clamp(0, 1 << 28) as u32 * 2).max(4608);
+        if value.is_some_and(|value| is_invalid(option, value, args.get(4).and_then(number))) {
+            return Error("EINVAL");
+        }
+        let doubled = |value: i64, least: u32| ((value as u32).min(LARGEST_BUFFER) * 2).max(least);
         let mut sndbuf = None;
         match (option.as_str(), value) {
             ("SO_SNDBUF", Some(value)) => {
-                sndbuf = Some(doubled(value));
-                host.tcp.tcp_wmem = [doubled(value); 3];
+                let bytes = doubled(value, 2 * SOCK_MIN_RCVBUF);
+                sndbuf = Some(bytes);
+                host.tcp.tcp_wmem = [bytes; 3];
             }
             ("SO_RCVBUF", Some(value)) => {
                 if matches!(descriptor.kind, Kind::Connected(_)) {
                     return Lacks("SO_RCVBUF on a connection".to_owned());
                 }
-                host.tcp.tcp_rmem = [doubled(value); 3];
+                host.tcp.tcp_rmem = [doubled(value, SOCK_MIN_RCVBUF); 3];
             }
             ("SO_MAX_PACING_RATE", Some(value)) => {
                 let rate = u64::try_from(value).ok().filter(|&rate| rate < u64::from(u32::MAX));
                 host.tcp.max_pacing_rate = rate.map(|rate| Rate(rate.saturating_mul(8)));
             }
             ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
-            ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.clamp(0, 1 << 16) as u32,
+            ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.min(1 << 16) as u32,
             ("TCP_FASTOPEN_CONNECT", _) if host.fast_open.mode & 1 == 0 => return Error("EOPNOTSUPP"),
             ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
             ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
@@ -459,7 +471,7 @@ impl Sockets {
                 let Some(key) = cookies::key_of_text(text).filter(|_| length == Some(16)) else {
                     return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };
                 };
-                host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40);
+                host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40, &self.addresses);
             }
             ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
             ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
@@ -484,27 +496,13 @@ impl Sockets {
             ("TCP_MAXSEG", Some(value)) if matches!(descriptor.kind, Kind::Connected(_)) => {
                 return Lacks(format!("TCP_MAXSEG of {value} on a connection"));
             }
-            ("TCP_MAXSEG", Some(value)) if (88..=32_767).contains(&value) => {
-                host.user_mss = Some(value as u16);
-            }
-            ("TCP_MAXSEG", Some(_)) => return Error("EINVAL"),
-            ("TCP_USER_TIMEOUT", Some(value)) if i32::try_from(value).is_err() || value < 0 => {
-                return Error("EINVAL");
-            }
+            ("TCP_MAXSEG", Some(value)) => host.user_mss = (value > 0).then_some(value as u16),
             ("TCP_USER_TIMEOUT", Some(value)) => host.tcp.user_timeout = Span::from_millis(value as u64),
-            ("TCP_RTO_MAX_MS", Some(value)) if (1000..=120_000).contains(&value) => {
-                host.tcp.rto_max = Span::from_millis(value as u64);
-            }
-            ("TCP_KEEPIDLE", Some(value)) if (1..=32_767).contains(&value) => {
-                host.keepalive.time = Span::from_secs(value as u64);
-            }
-            ("TCP_KEEPINTVL", Some(value)) if (1..=32_767).contains(&value) => {
-                host.keepalive.interval = Span::from_secs(value as u64);
-            }
-            ("TCP_KEEPCNT", Some(value)) if (1..=127).contains(&value) => {
-                host.keepalive.probes = value as u32;
-            }
-            ("TCP_RTO_MAX_MS" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT", _) => {
+            ("TCP_RTO_MAX_MS", Some(value)) => host.tcp.rto_max = Span::from_millis(value as u64),
+            ("TCP_KEEPIDLE", Some(value)) => host.keepalive.time = Span::from_secs(value as u64),
+            ("TCP_KEEPINTVL", Some(value)) => host.keepalive.interval = Span::from_secs(value as u64),
+            ("TCP_KEEPCNT", Some(value)) => host.keepalive.probes = value as u32,
+            ("TCP_RTO_MAX_MS" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT", None) => {
                 return Error("EINVAL");
             }
             ("SO_KEEPALIVE", Some(value)) => host.keepalive.is_on = value != 0,
@@ -513,7 +511,7 @@ impl Sockets {
                 let most = Span::from_secs(120);
                 host.fin_timeout = u64::try_from(value).ok().map(|value| Span::from_secs(value).min(most));
             }
-            ("TCP_SYNCNT", Some(value)) => host.syn_retries = value.clamp(1, 127) as u32,
+            ("TCP_SYNCNT", Some(value)) => host.syn_retries = value as u32,
             ("TCP_CONGESTION", _) => match args.get(3) {
                 Some(Expr::Text(name)) => match support::congestion_control(name) {
                     Ok(cc) if matches!(descriptor.kind, Kind::Connected(_)) && cc != host.cc => {
@@ -594,9 +592,12 @@ impl Sockets {
                 let why = self.link(fd).and_then(|link| link.socket.take_error());
                 error(why).unwrap_or("0").to_owned()
             }
+            "TCP_MAXSEG" if !matches!(descriptor.kind, Kind::Connected(_)) => {
+                host.user_mss.unwrap_or(TCP_MSS_DEFAULT).to_string()
+            }
             "TCP_MAXSEG" => match self.link(fd).and_then(|link| link.socket.window().map(|w| w.mss)) {
                 Some(mss) => mss.to_string(),
-                None => return Lacks("TCP_MAXSEG before a connection".to_owned()),
+                None => return Lacks("TCP_MAXSEG before the handshake is done".to_owned()),
             },
             "SO_RCVLOWAT" => descriptor.rcvlowat.to_string(),
             "SO_TYPE" => "1".to_owned(),
@@ -618,6 +619,27 @@ impl Sockets {
         let is_same = expected == actual || errno(&expected).is_some_and(|name| name == actual);
         if is_same || expected == "..." { Value(0) } else { Answer::Wrote(expected, actual) }
     }
+}
+
+/// Whether Linux refuses the value of an option of one number, whatever the socket does.
+fn is_invalid(option: &str, value: i64, length: Option<i64>) -> bool {
+    // An `int` of C; these two options take a byte, too.
+    let least = if matches!(option, "IP_TTL" | "IP_TOS") { 1 } else { 4 };
+    let range = match option {
+        "SO_ZEROCOPY" | "TCP_INQ" | "TCP_THIN_DUPACK" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_NO_COOKIE" => {
+            0..=1
+        }
+        "TCP_FASTOPEN" | "TCP_USER_TIMEOUT" => 0..=i64::from(i32::MAX),
+        "TCP_KEEPIDLE" | "TCP_KEEPINTVL" => 1..=32_767,
+        "TCP_KEEPCNT" | "TCP_SYNCNT" => 1..=127,
+        "TCP_MAXSEG" if value != 0 => 88..=32_767,
+        "TCP_RTO_MAX_MS" => 1000..=120_000,
+        "IP_TTL" if value != -1 => 1..=255,
+        "IP_MTU_DISCOVER" => 0..=5,
+        "IPV6_TCLASS" => -1..=255,
+        _ => i64::MIN..=i64::MAX,
+    };
+    length.is_some_and(|length| length < least) || !range.contains(&value)
 }
 
 /// Whole seconds.

@@ -61,6 +61,8 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_data_segs_out" => stats.segments as f64,
         "tcpi_notsent_bytes" => info.notsent_bytes as f64,
         "tcpi_min_rtt" => micros(stats.min_rtt),
+        // The SYN-ACK counts when it is acknowledged (Linux `tcp_rcv_state_process`).
+        "tcpi_delivered" if info.state == State::SynRecv => stats.delivered.saturating_sub(1) as f64,
         "tcpi_delivered" => stats.delivered as f64,
         "tcpi_delivered_ce" => stats.delivered_ce as f64,
         "tcpi_dsack_dups" => stats.dsacks as f64,

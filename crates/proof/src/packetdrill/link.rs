@@ -10,8 +10,6 @@ use super::script::{Ecn, Segment, TcpOption};
 
 /// The clock when a script begins. It is not zero, so that no timestamp is.
 pub(super) const START: Nanos = Nanos(1_000_000_000_000);
-/// Only the window differs.
-pub(super) const WINDOW: &str = "the window differs";
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -237,7 +235,7 @@ impl Link {
             self.compare_options(options, &actual, tick)?;
         }
         match expected.win {
-            Some(win) if win != sent.window => Err(WINDOW.to_owned()),
+            Some(win) if win != sent.window => Err("the window differs".to_owned()),
             _ => Ok(()),
         }
     }

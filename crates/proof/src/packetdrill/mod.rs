@@ -120,7 +120,7 @@ impl fmt::Display for Difference {
 /// The parameters with which a script is run.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
-    /// Options in front of those of the script, without `--`: name and value.
+    /// Options that override those of the script, without `--`: name and value.
     pub options: Vec<(String, String)>,
     /// Names in the script that are replaced (`-D NAME=VALUE`).
     pub defines: Vec<(String, String)>,

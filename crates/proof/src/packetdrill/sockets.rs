@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodqueue_sim::tcp::Host;
 
-use super::cookies::Peer;
+use super::cookies::{Addresses, Peer};
 use super::link::Link;
 use super::ready::Epolls;
 
@@ -67,6 +67,7 @@ pub(super) struct Sockets {
     pub(super) listens: u64,
     /// What is known of the peer for Fast Open.
     pub(super) peer: Peer,
+    pub(super) addresses: Addresses,
     /// Microseconds that a time stamp may be off.
     pub(super) tolerance: i64,
 }

@@ -4,7 +4,7 @@ use goodqueue::Span;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::tcp::{Config, FastOpenHost, Host, Icmp};
 
-use super::cookies;
+use super::cookies::{self, Addresses};
 use super::script::{self, Action, Body, Call, Event, Expr, Packet, TcpOption};
 use super::settings::Setting;
 
@@ -19,9 +19,9 @@ pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
 }
 
 /// Takes a setting. The error names what the model has not.
-pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
+pub(super) fn apply(setting: &Setting, host: &mut Host, addresses: &Addresses) -> Result<(), String> {
     match setting {
-        Setting::Sysctl(name, value) => sysctl(name, value, host),
+        Setting::Sysctl(name, value) => sysctl(name, value, host, addresses),
         Setting::Qdisc(kind, limit) => match kind.as_str() {
             "pfifo" | "pfifo_fast" | "noqueue" | "fq_codel" | "bfifo" => {
                 (host.is_device_full, host.has_fq) = (*limit == Some(0), false);
@@ -101,7 +101,7 @@ const FIXED: [(&str, &[&str]); 19] = [
 ];
 
 #[allow(clippy::cast_possible_truncation)]
-fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
+fn sysctl(name: &str, value: &str, host: &mut Host, addresses: &Addresses) -> Result<(), String> {
     let unknown = || format!("sysctl {name}={value}");
     let number = || value.parse::<u32>().map_err(|_| unknown());
     let tcp = &mut host.tcp;
@@ -128,7 +128,7 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         "tcp_fastopen" => host.fast_open.mode = hexadecimal(value).ok_or_else(unknown)?,
         "tcp_fastopen_key" => {
             let key = cookies::key(value).ok_or_else(unknown)?;
-            host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40);
+            host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40, addresses);
         }
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,
@@ -180,15 +180,13 @@ pub(super) fn congestion_control(name: &str) -> Result<CcKind, String> {
 }
 
 /// Options on the command line and in scripts that change nothing here.
-const OPTIONS: [&str; 25] = [
+const OPTIONS: [&str; 23] = [
     "ip_version",
     "bind_port",
     "connect_port",
     "code_command",
     "code_format",
     "code_sockopt",
-    "remote_ip",
-    "local_ip",
     "gateway_ip",
     "netmask_ip",
     "speed",

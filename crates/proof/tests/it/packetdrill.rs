@@ -45,6 +45,7 @@ fn a_script_that_is_wrong_fails_at_its_line_with_both_sides() {
         ("notice.pkt", 14, "recvmsg() writes something else", "ee_info=0, ee_data=0"),
         ("sequence.pkt", 14, "the sequence number differs", "> P. 1:1001(1000) ack 1"),
         ("time.pkt", 15, "no packet is sent", "none by"),
+        ("window.pkt", 14, "the window differs", "win 502"),
     ];
     for (path, (name, line, what, actual)) in scripts("wrong").iter().zip(wanted) {
         assert!(path.ends_with(name), "{}", path.display());
@@ -142,19 +143,53 @@ fn a_setting_in_a_file_beside_the_script_counts_and_one_that_is_missing_is_named
 }
 
 #[test]
-fn options_on_the_command_line_hold_for_scripts_that_do_not_say_otherwise() {
-    let script = parse(
-        "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 fcntl(3, F_SETFL, NB) = 0\n\
-         +0 connect(3, ..., ...) = -1 EINPROGRESS (...)\n\
-         +0 > S 0:0(0) <mss 1440,sackOK,TS val 1 ecr 0,nop,wscale 7>",
-    )
-    .expect("a script");
-    let given = CommandLine {
-        options: vec![("ip_version".to_owned(), "ipv6".to_owned())],
-        defines: vec![("NB".to_owned(), "O_NONBLOCK".to_owned())],
+fn options_on_the_command_line_override_those_of_a_script() {
+    let script = |mss: u16, options: &str| {
+        let events = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 fcntl(3, F_SETFL, NB) = 0\n\
+             +0 connect(3, ..., ...) = -1 EINPROGRESS (...)\n";
+        let syn = format!("+0 > S 0:0(0) <mss {mss},sackOK,TS val 1 ecr 0,nop,wscale 7>");
+        parse(&format!("{options}\n{events}{syn}")).expect("a script")
     };
-    assert_eq!(run_script(&script, Path::new("."), &given), Outcome::Passed);
-    let Outcome::Failed(_) = run_script(&script, Path::new("."), &CommandLine::default()) else { panic!() };
+    let run = |script: &Script, options: &[(&str, &str)]| {
+        let options = options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let defines = vec![("NB".to_owned(), "O_NONBLOCK".to_owned())];
+        run_script(script, Path::new("."), &CommandLine { options, defines })
+    };
+    let six = ("ip_version", "ipv6");
+    assert_eq!(run(&script(1440, ""), &[six]), Outcome::Passed);
+    let Outcome::Failed(_) = run(&script(1440, ""), &[]) else { panic!() };
+    let own = "--ip_version=ipv4\n--mtu=1400";
+    assert_eq!(run(&script(1360, own), &[]), Outcome::Passed);
+    assert_eq!(run(&script(1440, own), &[six, ("mtu", "1500")]), Outcome::Passed);
+    assert_eq!(run(&script(1240, own), &[("mtu", "1280")]), Outcome::Passed);
+}
+
+/// The addresses, the key and the cookie are those of packetdrill's suite.
+#[test]
+fn the_cookie_of_fast_open_depends_on_the_addresses_of_the_script() {
+    let script = |options: &str, cookie: &str| {
+        parse(&format!(
+            "{options}\n`sysctl -q net.ipv4.tcp_fastopen=2 \
+             net.ipv4.tcp_fastopen_key=a0bf63f7-ed803d81-cd641d30-cebc4a90`\n\
+             0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n\
+             +0 setsockopt(3, SOL_TCP, TCP_FASTOPEN, [5], 4) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 10000 <mss 1012,FO,nop,nop>\n\
+             +0 > S. 0:0(0) ack 1 <mss 1460,FO {cookie},nop,nop>\n"
+        ))
+        .expect("a script")
+    };
+    let run = |options: &str, cookie: &str, version: &str| {
+        let options_given = vec![("ip_version".to_owned(), version.to_owned())];
+        let given = CommandLine { options: options_given, defines: Vec::new() };
+        run_script(&script(options, cookie), Path::new("."), &given)
+    };
+    let addresses = "--local_ip=192.168.0.2\n--remote_ip=10.248.0.2";
+    assert_eq!(run(addresses, "00abaaabe8e954c2", "ipv4"), Outcome::Passed);
+    let Outcome::Failed(_) = run("", "00abaaabe8e954c2", "ipv4") else { panic!() };
+    let Outcome::Skipped { reason, .. } = run(addresses, "00abaaabe8e954c2", "ipv6") else { panic!() };
+    assert_eq!(reason, "the address 192.168.0.2 in this version of IP");
+    let Outcome::Skipped { reason, .. } = run("--remote_ip=nowhere", "00", "ipv4") else { panic!() };
+    assert_eq!(reason, "the option --remote_ip=nowhere");
 }
 
 #[test]

@@ -267,6 +267,7 @@ impl Rx {
         self.rcv_nxt = end;
         if segment.len > 0 {
             let packet = self.unread.as_ref().map_or(segment.len, |unread| unread.cut(segment.len));
+            self.measure_memory(segment.len, packet);
             self.data_received(now, segment, packet, ce);
         } else {
             self.ack.scheduled = true;

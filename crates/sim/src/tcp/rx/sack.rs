@@ -34,6 +34,12 @@ impl Rx {
     pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Header, end: u64, ce: bool) {
         self.check_ce(segment.ecn != 0, ce);
         self.ack.scheduled = true;
+        // Linux since 6.18.
+        if let Some(unread) = &self.unread {
+            let packet = unread.cut(segment.len);
+            self.measure_memory(segment.len, packet);
+            self.ack.measure_mss(packet, self.mss, segment.flags.has(Flags::PSH));
+        }
         let ofo = self.out_of_order();
         if segment.flags.has(Flags::FIN) {
             ofo.fin = Some(end);

@@ -2,13 +2,16 @@
 //! sends carries the ACKs (Linux 6.1 `tcp_cleanup_rbuf`, `tcp_event_ack_sent`, `tcp_event_data_sent`).
 
 use super::{CEP_INIT, Rx, State};
-use crate::tcp::config::{Config, Opening, truesize};
+use crate::tcp::config::{Config, Opening};
 use crate::tcp::segment::{Header, Sack};
 use goodqueue::{Nanos, Span};
 use std::collections::VecDeque;
 
 /// Bytes of the headers of a segment with timestamps, Ethernet's included.
 const HEADERS: u32 = 66;
+
+/// Bytes of the header of Ethernet, which a tun device does not have.
+const ETHERNET: u32 = 14;
 
 /// Bytes of a page of memory.
 const PAGE: u32 = 4096;
@@ -47,6 +50,20 @@ pub(in crate::tcp) struct Joined {
     pub(in crate::tcp) is_active: bool,
     /// Bits by which windows are shifted; none: they are not scaled.
     pub(in crate::tcp) scale: Option<u8>,
+}
+
+/// Memory of a packet with `len` bytes of data from a tun device (Linux `tun_alloc_skb`): what does not fit
+/// into a page is in more of them.
+fn memory(len: u32) -> u32 {
+    /// A page without the headroom and the shared information of a packet (Linux `SKB_MAX_HEAD`).
+    const HEAD: u32 = PAGE - 64 - 320;
+    const DESCRIPTOR: u32 = 256;
+    let packet = len + HEADERS - ETHERNET;
+    match len {
+        0 => 0,
+        _ if packet + 64 < PAGE => (packet + PAGE - HEAD).next_power_of_two() + DESCRIPTOR,
+        _ => (PAGE + DESCRIPTOR).saturating_add((packet - HEAD).next_multiple_of(PAGE)),
+    }
 }
 
 /// The acknowledgement that a segment carries.
@@ -172,18 +189,21 @@ impl Rx {
         }
     }
 
+    /// Data of `len` bytes, in packets of `packet`, is received: how much memory data takes (Linux
+    /// `tcp_measure_rcv_mss`).
+    pub(super) fn measure_memory(&mut self, len: u32, packet: u32) {
+        if self.unread.is_some() && packet > u32::from(self.ack.rcv_mss) {
+            self.window.measure_ratio(len, memory(len));
+        }
+    }
+
     /// A segment in order waits for the application.
     pub(super) fn keep_unread(&mut self, segment: &Header, finished: bool) {
         let end = self.rcv_nxt - u64::from(finished);
         let Some(unread) = &mut self.unread else { return };
         let queued = unread.segments.back().map_or(unread.copied_seq, |&(end, _)| end);
         if end > queued {
-            // A long packet is in pages (Linux `sock_alloc_send_pskb` of a tun device).
-            let memory = match segment.len {
-                0 => 0,
-                len if len > PAGE => truesize(len.next_multiple_of(PAGE)),
-                len => truesize(len + HEADERS),
-            };
+            let memory = memory(segment.len);
             unread.memory = unread.memory.saturating_add(memory);
             unread.segments.push_back((end, memory));
         }

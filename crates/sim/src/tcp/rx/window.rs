@@ -26,6 +26,9 @@ pub(crate) fn initial_window(config: &Config, is_active: bool) -> u32 {
     whole.min(config.kernel.init_rcv_wnd().saturating_mul(mss)).min(65_535)
 }
 
+/// `scaling_ratio` of a connection that has received nothing (Linux `TCP_DEFAULT_SCALING_RATIO`).
+const DEFAULT_RATIO: u8 = 128;
+
 /// Throughput measured over a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Space {
@@ -61,6 +64,8 @@ pub(super) struct ReceiveWindow {
     /// Payload of a full segment, timestamps taken off (Linux `advmss` of an established connection).
     advmss: u32,
     scale: u8,
+    /// The share of the buffer that is for data, of 256 (Linux `scaling_ratio`, since 6.6).
+    ratio: u8,
     pub(super) kernel: Kernel,
     space: Space,
     rtt: RttEstimate,
@@ -83,9 +88,29 @@ impl ReceiveWindow {
             advmss: config.mss,
             #[allow(clippy::cast_possible_truncation)]
             scale: bits.saturating_sub(15).min(MAX_SCALE) as u8,
+            ratio: DEFAULT_RATIO,
             kernel: config.kernel,
             space: Space { seq: 1, time: Nanos::ZERO, bytes: 0 },
             rtt: RttEstimate { us8: 0, last_ecr: 0, seq: 0, time: None },
+        }
+    }
+
+    /// The part of `space` bytes of memory that is for data (Linux `tcp_win_from_space`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn from_space(&self, space: u32) -> u32 {
+        if self.ratio == DEFAULT_RATIO {
+            return win_from_space(space);
+        }
+        ((u64::from(space) * u64::from(self.ratio)) >> 8) as u32
+    }
+
+    /// A packet of `len` bytes occupies `memory`: others will occupy as much (Linux `tcp_measure_rcv_mss`).
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn measure_ratio(&mut self, len: u32, memory: u32) {
+        let ratio = (u64::from(len) << 8).checked_div(memory.into()).unwrap_or(0).clamp(1, 255) as u8;
+        if ratio != self.ratio {
+            self.ratio = ratio;
+            self.clamp = self.from_space(self.rcvbuf);
         }
     }
 
@@ -175,7 +200,7 @@ impl ReceiveWindow {
     /// Opens the window by two segments for each received while the buffer has room. Returns whether it did.
     /// `held` is the memory of out-of-order data.
     pub(super) fn grow(&mut self, held: u32, len: u32) -> bool {
-        let space = win_from_space(self.rcvbuf.saturating_sub(held));
+        let space = self.from_space(self.rcvbuf.saturating_sub(held));
         let limit = self.clamp.min(space);
         if limit <= self.rcv_ssthresh {
             return false;
@@ -221,7 +246,7 @@ impl ReceiveWindow {
         let rcvbuf = rcvbuf.min(u64::from(self.rcvbuf_max)) as u32;
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;
-            self.clamp = win_from_space(rcvbuf);
+            self.clamp = self.from_space(rcvbuf);
         }
     }
 
@@ -233,10 +258,11 @@ impl ReceiveWindow {
         memory + short.div_ceil(128) * 128
     }
 
-    /// The window to offer, a multiple of its scale (Linux `__tcp_select_window`).
+    /// The window to offer: a multiple of its scale, or of a segment if it has none; without a scale it stays
+    /// as it is while what is free is less than a segment more (Linux `__tcp_select_window`).
     pub(super) fn select(&self, held: u32, rcv_mss: u32) -> u32 {
-        let allowed = win_from_space(self.rcvbuf);
-        let mut free = win_from_space(self.rcvbuf.saturating_sub(held));
+        let allowed = self.from_space(self.rcvbuf);
+        let mut free = self.from_space(self.rcvbuf.saturating_sub(held));
         let full = self.clamp.min(allowed);
         let unit = 1 << self.scale;
         if free < full >> 1 {
@@ -245,13 +271,23 @@ impl ReceiveWindow {
                 return 0;
             }
         }
-        free.min(self.rcv_ssthresh).next_multiple_of(unit)
+        let free = free.min(self.rcv_ssthresh);
+        let mss = rcv_mss.min(full);
+        if self.scale > 0 || mss == 0 {
+            free.next_multiple_of(unit)
+        } else if self.rcv_wnd.saturating_add(mss) <= free || self.rcv_wnd > free {
+            free / mss * mss
+        } else if mss == full && free > self.rcv_wnd.saturating_add(full >> 1) {
+            free
+        } else {
+            self.rcv_wnd
+        }
     }
 
     /// Whether less than half of the buffer is free.
     pub(super) fn is_low(&self, held: u32) -> bool {
-        let allowed = win_from_space(self.rcvbuf);
-        win_from_space(self.rcvbuf.saturating_sub(held)) < self.clamp.min(allowed) >> 1
+        let allowed = self.from_space(self.rcvbuf);
+        self.from_space(self.rcvbuf.saturating_sub(held)) < self.clamp.min(allowed) >> 1
     }
 
     /// An ACK of `rcv_nxt` offers `wanted`, or what is left of the last offer if that is more.
@@ -265,6 +301,23 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand: 10 segments of 1460 fit into half of 30000, and 1000 bytes more are no segment more. A packet
+    /// of 4000 bytes in 8448 leaves 121 / 256 of the buffer: 21552 bytes are 10186, so 10 segments of 1000.
+    #[test]
+    fn a_window_without_a_scale_is_whole_segments_and_follows_the_memory_of_packets() {
+        let config = Config { tcp_rmem: [4096, 30_000, 30_000], mss: 1460, ..Config::default() };
+        let mut window = ReceiveWindow::new(&config, false);
+        window.set_scale(None);
+        assert_eq!((window.rcv_wnd, window.select(0, 1460)), (14_600, 14_600));
+        window.rcv_wnd = 13_600;
+        assert_eq!(window.select(0, 1460), 13_600);
+        window.rcv_wnd = 13_100;
+        assert_eq!(window.select(0, 1460), 14_600);
+        window.rcv_wnd = 14_600;
+        window.measure_ratio(4000, 8448);
+        assert_eq!((window.clamp, window.select(8448, 1000)), (14_179, 10_000));
+    }
 
     /// By hand: 50 + (58 - 50) / 8 = 51 ms. The next sample of 50 ms is used at once; a mean would be 50.9.
     #[test]

@@ -62,7 +62,10 @@ impl Socket {
         }
         let (wup, open) = halves.rx.offered();
         let nxt = halves.rx.rcv_nxt();
-        if packet.end() < wup || packet.seq > nxt + u64::from(open) {
+        let limit = nxt + u64::from(open);
+        // A packet that only ends beyond the window is taken if no other one waits (Linux since 7.0).
+        let is_too_long = packet.seq + u64::from(packet.len) > limit && halves.rx.readable() > 0;
+        if packet.end() < wup || packet.seq > limit || is_too_long {
             self.counts.beyond_window += u64::from(packet.end() >= wup);
             if !flags.has(Flags::RST) {
                 halves.rx.answer_duplicate(&header, self.agreed.sack);
