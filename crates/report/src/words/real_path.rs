@@ -69,7 +69,7 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         let so = if is_filled && doubt.is_none() { ": this path keeps delay low" } else { "" };
         out.push(plain(match worst.rise {
             ..=0 => format!(" make nothing else wait longer{so}."),
-            ..TENTH_MS => format!(" make everything else wait {} longer{so}.", firm(worst.rise)),
+            1..TENTH_MS => format!(" make everything else wait {} longer{so}.", firm(worst.rise)),
             _ => format!(" make everything else wait only {} longer{so}.", firm(worst.rise)),
         }));
     } else {

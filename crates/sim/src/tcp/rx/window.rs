@@ -97,7 +97,7 @@ impl ReceiveWindow {
 
     /// The part of `space` bytes of memory that is for data (Linux `tcp_win_from_space`).
     #[allow(clippy::cast_possible_truncation)]
-    fn from_space(&self, space: u32) -> u32 {
+    fn win_from_space(&self, space: u32) -> u32 {
         if self.ratio == DEFAULT_RATIO {
             return win_from_space(space);
         }
@@ -110,7 +110,7 @@ impl ReceiveWindow {
         let ratio = (u64::from(len) << 8).checked_div(memory.into()).unwrap_or(0).clamp(1, 255) as u8;
         if ratio != self.ratio {
             self.ratio = ratio;
-            self.clamp = self.from_space(self.rcvbuf);
+            self.clamp = self.win_from_space(self.rcvbuf);
         }
     }
 
@@ -200,7 +200,7 @@ impl ReceiveWindow {
     /// Opens the window by two segments for each received while the buffer has room. Returns whether it did.
     /// `held` is the memory of out-of-order data.
     pub(super) fn grow(&mut self, held: u32, len: u32) -> bool {
-        let space = self.from_space(self.rcvbuf.saturating_sub(held));
+        let space = self.win_from_space(self.rcvbuf.saturating_sub(held));
         let limit = self.clamp.min(space);
         if limit <= self.rcv_ssthresh {
             return false;
@@ -246,7 +246,7 @@ impl ReceiveWindow {
         let rcvbuf = rcvbuf.min(u64::from(self.rcvbuf_max)) as u32;
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;
-            self.clamp = self.from_space(rcvbuf);
+            self.clamp = self.win_from_space(rcvbuf);
         }
     }
 
@@ -261,8 +261,8 @@ impl ReceiveWindow {
     /// The window to offer: a multiple of its scale, or of a segment if it has none; without a scale it stays
     /// as it is while what is free is less than a segment more (Linux `__tcp_select_window`).
     pub(super) fn select(&self, held: u32, rcv_mss: u32) -> u32 {
-        let allowed = self.from_space(self.rcvbuf);
-        let mut free = self.from_space(self.rcvbuf.saturating_sub(held));
+        let allowed = self.win_from_space(self.rcvbuf);
+        let mut free = self.win_from_space(self.rcvbuf.saturating_sub(held));
         let full = self.clamp.min(allowed);
         let unit = 1 << self.scale;
         if free < full >> 1 {
@@ -286,8 +286,8 @@ impl ReceiveWindow {
 
     /// Whether less than half of the buffer is free.
     pub(super) fn is_low(&self, held: u32) -> bool {
-        let allowed = self.from_space(self.rcvbuf);
-        self.from_space(self.rcvbuf.saturating_sub(held)) < self.clamp.min(allowed) >> 1
+        let allowed = self.win_from_space(self.rcvbuf);
+        self.win_from_space(self.rcvbuf.saturating_sub(held)) < self.clamp.min(allowed) >> 1
     }
 
     /// An ACK of `rcv_nxt` offers `wanted`, or what is left of the last offer if that is more.
