@@ -54,7 +54,9 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
+    // Each asks the kernel with a socket, which is refused later.
     let own = reached_at(&addresses, own_address);
+    let of_https = https.as_ref().and_then(|(server, _)| reached_at(&server.addresses(), own_address));
     // Before the first thread: each thread inherits from the one that starts it.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
@@ -62,6 +64,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
         addresses: &addresses,
         quic: loads.as_ref().and_then(LoadServer::quic_port),
         own,
+        of_https,
         has_key: key.is_some(),
         word: word.as_deref(),
         metrics: at,
@@ -478,6 +481,8 @@ struct Reached<'a> {
     quic: Option<u16>,
     /// An address to reach us at.
     own: Option<IpAddr>,
+    /// An address to reach RPM at.
+    of_https: Option<IpAddr>,
     has_key: bool,
     /// That of loads, where it is not the key.
     word: Option<&'a str>,
@@ -508,7 +513,7 @@ impl Voice {
         https: Option<&(RpmServer, Identity)>,
         rights: &Rights,
     ) -> Result<(), Error> {
-        let Reached { addresses, quic, own, has_key, word, metrics } = *reached;
+        let Reached { addresses, quic, own, of_https, has_key, word, metrics } = *reached;
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
@@ -528,10 +533,8 @@ impl Voice {
             };
             text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
             if let Some((server, identity)) = https {
-                let first = server.addresses().first().copied();
-                let port = first.map_or(443, |at| at.port());
-                let at = first.and_then(|at| reached_at(&[at], own_address));
-                let at = at.map_or("THIS-HOST".to_owned(), bracketed);
+                let port = server.addresses().first().map_or(443, SocketAddr::port);
+                let at = of_https.map_or("THIS-HOST".to_owned(), bracketed);
                 text += &format!(
                     "for RPM:                          goodqueue test https://{at}:{port} --fingerprint {}\n",
                     identity.fingerprint()
