@@ -84,7 +84,7 @@ impl PathTest {
     pub fn new(request: &Request, hosts: Vec<PathHost>) -> Result<PathTest, Error> {
         let (mut test, loads) =
             if request.test.is_empty() { three_loads(request)? } else { named(request, hosts.len())? };
-        let name = if request.test.is_empty() { test.name.clone() } else { request.test.clone() };
+        let name = if request.test.is_empty() { "the test".to_owned() } else { request.test.clone() };
         let need = test.hosts().max(1);
         if need != hosts.len() {
             let more = if need > hosts.len() { ": add the others, each with --host" } else { "" };
@@ -104,7 +104,6 @@ impl PathTest {
                     } else {
                         format!("--key, or =KEY after {host}, with the word")
                     };
-                    let name = if request.test.is_empty() { "the test" } else { &name };
                     return Err(Error::Usage(format!(
                         "{name} sends load, and the server accepts load only from clients that have its key: add {cure} that \
                          `goodqueue server` printed",
