@@ -186,18 +186,37 @@ fn our_client(plan: &Plan) -> (Trips, Summary, Value) {
     (trips, summary, file)
 }
 
+/// All 60 combinations of what a server counts, the times that it records, and their clocks: as parameters, and in
+/// irtt's words.
+fn combinations() -> Vec<(Params, [String; 3])> {
+    let mut all = Vec::new();
+    for (received, stats) in (0..).zip(["none", "count", "window", "both"]) {
+        for (stamps, stamp) in (0..).zip(["none", "send", "receive", "both", "midpoint"]) {
+            for (clocks, clock) in (1..).zip(["wall", "monotonic", "both"]) {
+                let words =
+                    [format!("--stats={stats}"), format!("--tstamp={stamp}"), format!("--clock={clock}")];
+                all.push((Params { received, stamps, clocks, ..asked(10, 10) }, words));
+            }
+        }
+    }
+    all
+}
+
+/// Runs `work` for each of them, ten at once.
+fn ten_at_once<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
+    for ten in all.chunks(10) {
+        thread::scope(|scope| ten.iter().for_each(|one| drop(scope.spawn(|| work(one)))));
+    }
+}
+
 #[test]
 fn irtts_client_takes_every_parameter_from_our_server() {
     for irtt in irtts("irtts_client_takes_every_parameter_from_our_server") {
         with_server(None, |port| {
             for options in [
                 &[] as &[&str],
-                &["--stats=none"],
-                &["--stats=count", "--tstamp=send"],
-                &["--stats=window", "--tstamp=receive", "--clock=wall"],
-                &["--tstamp=midpoint", "--clock=monotonic"],
-                &["--tstamp=none"],
                 &["-l", "1000", "--fill=rand", "--sfill=rand", "--dscp=184"],
+                &["-l", "200", "--fill=pattern:0badcafe"],
             ] {
                 let options = [&["-i", "10ms", "-d", "95ms"], options].concat();
                 for host in [V4, V6] {
@@ -205,6 +224,11 @@ fn irtts_client_takes_every_parameter_from_our_server() {
                     all_answered(&json);
                 }
             }
+            ten_at_once(&combinations(), |(_, words)| {
+                let options =
+                    [&["-i", "10ms", "-d", "95ms"], &words.each_ref().map(String::as_str)[..]].concat();
+                all_answered(&irtt_client(&irtt, SocketAddr::new(V4, port), &options));
+            });
         });
         with_server(Some("secret"), |port| {
             let options = ["-i", "10ms", "-d", "95ms", "--hmac=secret"];
@@ -220,16 +244,10 @@ fn our_client_takes_every_parameter_from_irtts_server() {
         for host in [V4, V6] {
             let server = Irtt::serve(&irtt, host, &[]);
             let at = SocketAddr::new(host, server.port);
-            let base = asked(10, 10);
-            for params in [
-                base.clone(),
-                Params { received: 0, ..base.clone() },
-                Params { received: 1, stamps: 1, ..base.clone() },
-                Params { received: 2, stamps: 2, clocks: 1, ..base.clone() },
-                Params { stamps: 4, clocks: 2, ..base.clone() },
-                Params { stamps: 0, ..base.clone() },
-                Params { length: 1000, tos: 184, fill: "rand".into(), ..base.clone() },
-            ] {
+            let long = Params { length: 1000, tos: 184, fill: "rand".into(), ..asked(10, 10) };
+            let filled = Params { length: 200, fill: "pattern:0badcafe".into(), ..asked(10, 10) };
+            let all = combinations().into_iter().map(|(params, _)| params).chain([long, filled]);
+            ten_at_once(&all.collect::<Vec<Params>>(), |params| {
                 let (trips, summary, _) = our_client(&plan(at, params.clone(), None));
                 let counts = trips.counts();
                 assert_eq!(counts.sent, counts.received, "{irtt} {params:?}");
@@ -239,7 +257,7 @@ fn our_client_takes_every_parameter_from_irtts_server() {
                 assert_eq!(figures.up.is_some(), params.stamps != 0 && params.clocks != 2, "{params:?}");
                 assert_eq!(figures.server_time.is_some(), params.stamps == 3, "{params:?}");
                 assert_eq!(trips.marks().down.dscp_changed, 0, "{params:?}");
-            }
+            });
         }
         let server = Irtt::serve(&irtt, V4, &["--hmac=secret"]);
         let at = SocketAddr::new(V4, server.port);
