@@ -110,7 +110,8 @@ fn wifi(record: &Record) -> Option<String> {
     Some(format!("Wi-Fi, {stations}"))
 }
 
-/// A sentence about queues, or loads of a path, that were planned but not measured; `None` if nothing is missing.
+/// A sentence about queues, or loads of a path, that were planned but not measured; `None` if nothing is
+/// missing.
 pub(crate) fn missing(record: &Record) -> Option<String> {
     let missing = record.missing();
     let (verb, they) = match missing.len() {

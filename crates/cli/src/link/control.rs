@@ -188,8 +188,8 @@ fn folders(begin: &str) -> std::io::Result<Vec<(String, PathBuf)>> {
     Ok(found.collect())
 }
 
-/// Removes the folders that this user's killed links have left: the process is gone, and nobody listens at the
-/// socket. Each alone could be a link that is just starting, or one of another container.
+/// Removes the folders that this user's killed links have left: the process is gone, and nobody listens at
+/// the socket. Each alone could be a link that is just starting, or one of another container.
 fn clear() {
     for (pid, folder) in FOLDERS.iter().flat_map(|begin| folders(begin).unwrap_or_default()) {
         let is_refused = UnixStream::connect(folder.join("control"))

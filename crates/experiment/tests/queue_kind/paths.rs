@@ -24,8 +24,8 @@ impl Set {
     }
 }
 
-/// A path, its queue, and a load as that of `goodqueue test`, but with a probe every 10 ms and without calls, pages
-/// and video.
+/// A path, its queue, and a load as that of `goodqueue test`, but with a probe every 10 ms and without calls,
+/// pages and video.
 pub(crate) struct Drawn {
     /// Its description, in a line.
     pub(crate) words: String,

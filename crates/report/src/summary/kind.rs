@@ -75,8 +75,8 @@ pub fn queue_kind(record: &Record, run: &Run) -> Option<FoundQueue> {
     }
 }
 
-/// Whether nothing waited in this direction for most of the time, so that the load cannot have filled it (rule 5).
-/// Another load may go the other way.
+/// Whether nothing waited in this direction for most of the time, so that the load cannot have filled it
+/// (rule 5). Another load may go the other way.
 pub(crate) fn is_unfilled(record: &Record, run: &Run, direction: Direction) -> bool {
     let figures = DirectionLoad::of(record, run, direction).and_then(Figures::of);
     figures.is_some_and(|figures| figures.is_unfilled())

@@ -143,8 +143,8 @@ fn what_does_not_show_is_not_known() {
     assert_eq!(queue_kind(&Record::default(), &Run::default()), None, "no load");
 }
 
-/// A path whose line loses packets at random, or whose flows are paced, keeps everything short; that is no merit
-/// of its queue.
+/// A path whose line loses packets at random, or whose flows are paced, keeps everything short; that is no
+/// merit of its queue.
 #[test]
 fn a_load_that_leaves_the_line_idle_has_no_grade() {
     let judged = |load: Load| {

@@ -13,7 +13,8 @@ pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<
     in_blocks(record.side(), groups(record, all), all, width)
 }
 
-/// The groups side by side, in tables that each begin with the names of the runs; `side` is what those are of.
+/// The groups side by side, in tables that each begin with the names of the runs; `side` is what those are
+/// of.
 pub(super) fn in_blocks(
     side: &'static str,
     groups: Vec<Group>,
