@@ -226,6 +226,32 @@ fn comments_end_at_110_columns() {
     assert!(wide.is_empty(), "comments wider than 110 columns:\n{}", wide.join("\n"));
 }
 
+/// Pages that a command or a test writes, with long lines of prose.
+const WRITTEN: [&str; 8] =
+    ["accuracy", "autorate", "cake-mq", "experiments", "lines", "switches", "truth", "wifi-calibration"];
+
+/// Prose of pages ends at 110 columns; tables, code, headings, pictures and quotations may be wider.
+#[test]
+fn prose_of_pages_ends_at_110_columns() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).expect("a folder").flatten();
+    let docs = docs.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".md").map(String::from));
+    let by_hand = docs.filter(|name| !WRITTEN.contains(&name.as_str())).map(|name| format!("docs/{name}.md"));
+    let others = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "vectors/README.md"].map(String::from);
+    let mut wide = Vec::new();
+    for page in by_hand.chain(others) {
+        let text = std::fs::read_to_string(root.join(&page)).expect("text");
+        // Every second part is a block of code.
+        for line in text.split("```").step_by(2).flat_map(str::lines) {
+            let may_be_wider = ["|", "#", "!", ">", "<"].iter().any(|begin| line.trim_start().starts_with(begin));
+            if !may_be_wider && line.chars().count() > 110 {
+                wide.push(format!("{page}: {line}"));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "prose wider than 110 columns:\n{}", wide.join("\n"));
+}
+
 /// Whether words in backticks are the path of a file: a folder, and a name with an extension.
 fn is_file_path(words: &str) -> bool {
     let is_plain = words.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
