@@ -243,7 +243,8 @@ fn prose_of_pages_ends_at_110_columns() {
         let text = std::fs::read_to_string(root.join(&page)).expect("text");
         // Every second part is a block of code.
         for line in text.split("```").step_by(2).flat_map(str::lines) {
-            let may_be_wider = ["|", "#", "!", ">", "<"].iter().any(|begin| line.trim_start().starts_with(begin));
+            let may_be_wider =
+                ["|", "#", "!", ">", "<"].iter().any(|begin| line.trim_start().starts_with(begin));
             if !may_be_wider && line.chars().count() > 110 {
                 wide.push(format!("{page}: {line}"));
             }
