@@ -259,7 +259,7 @@ impl Link {
                     if tick.is_some_and(|(tick, tolerance)| off.abs() * i64::from(tick) > tolerance) {
                         return Err(format!("the timestamp differs by {off}"));
                     }
-                    if ecr != echo {
+                    if tick.is_some() && ecr != echo {
                         return Err(format!("the timestamp echo is {echo}"));
                     }
                 }

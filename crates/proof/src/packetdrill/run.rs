@@ -522,6 +522,12 @@ impl<'a> Runner<'a> {
             Body::Icmp(icmp) => return self.inject_icmp(icmp),
             Body::Other(_) => return Ok(()),
         };
+        // No socket has a key, so what is signed is dropped (Linux `tcp_inbound_md5_hash`).
+        let is_signed = |option: &TcpOption| matches!(option, TcpOption::Other(name, _) if name == "md5");
+        if segment.options.iter().flatten().any(is_signed) {
+            self.now += STEP;
+            return Ok(());
+        }
         let flags = Flags(segment.flags);
         let is_syn = flags.has(Flags::SYN);
         let current = self.sockets.current.filter(|&current| {

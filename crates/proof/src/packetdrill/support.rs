@@ -343,6 +343,7 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     }
     segment.options.iter().flatten().find_map(|option| match option {
         TcpOption::Other(name, _) if name == "FO" || name == "FOEXP" => None,
+        TcpOption::Other(name, _) if name == "md5" && packet.is_injected => None,
         TcpOption::Other(name, _) => Some(match name.as_str() {
             "md5" => "TCP MD5 signatures".to_owned(),
             name => format!("the TCP option {name}"),

@@ -75,8 +75,8 @@ pub fn queue_kind(record: &Record, run: &Run) -> Option<FoundQueue> {
     }
 }
 
-/// Whether nothing waited in this direction for most of the time, so that the load cannot have filled it
-/// (rule 5). Another load may go the other way.
+/// Whether nothing waited in this direction for most of the time, so that the load cannot have filled it.
+/// Another load may go the other way.
 pub(crate) fn is_unfilled(record: &Record, run: &Run, direction: Direction) -> bool {
     let figures = DirectionLoad::of(record, run, direction).and_then(Figures::of);
     figures.is_some_and(|figures| figures.is_unfilled())
@@ -254,13 +254,16 @@ impl Figures {
         sent * self.lost >= 3.0 + lost + 3.0 * lost.sqrt()
     }
 
-    /// Where delays vary without load by half the least target of an AQM, a queue that works is not seen.
+    /// A probe that meets a busy line waits for what is left of the packet on it, even in a queue of its own:
+    /// half of its time in the median. Here the median wait is longer than without load by less than half of
+    /// that. `packet` is no shorter than the line's own time. Where delays vary by a packet's time without
+    /// load, this is not seen.
     fn is_unfilled(&self) -> bool {
-        if self.noise >= TARGET / 2.0 {
-            return false;
-        }
         let earlier = [Self::rate_varies, Self::flow_queueing, Self::marked, Self::policer];
-        self.idle().is_some() && earlier.iter().all(|rule| rule(self).is_none())
+        self.noise < self.packet
+            && self.median - (self.seen.idle_wait as f64) < self.packet / 4.0
+            && !self.is_not_random()
+            && earlier.iter().all(|rule| rule(self).is_none())
     }
 
     fn judge(&self) -> FoundQueue {

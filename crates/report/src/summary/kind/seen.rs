@@ -53,6 +53,8 @@ pub(super) struct DirectionLoad {
     pub(super) base: i64,
     /// By how much delays vary without load: 95th percentile less the least.
     pub(super) noise: i64,
+    /// The median of a probe's wait without load: its delay less the least.
+    pub(super) idle_wait: i64,
     pub(super) steps: Vec<Step>,
     pub(super) probes: Vec<Probe>,
     /// Probes without load that were sent and that were lost.
@@ -117,6 +119,7 @@ impl DirectionLoad {
             idle().map(|(_, (_, (&there, _)))| there.saturating_sub(least_there)).collect();
         waits.sort_unstable();
         self.noise = percentile(&waits, 95)?;
+        self.idle_wait = percentile(&waits, 50)?;
         let early = |t: i64| t.saturating_add(self.base.saturating_mul(2)) < 0;
         let sent = rows().filter(|&(t, _)| early(t)).count() as u64;
         let lost = rows().filter(|&(t, (&rtt, _))| early(t) && !known(rtt)).count() as u64;
