@@ -10,7 +10,7 @@ use crate::summary::Summary;
 use crate::transfers::traffic_name;
 
 use figures::NBSP;
-pub(crate) use figures::{firm, ms, rate};
+pub(crate) use figures::{SHORT, firm, ms, rate};
 pub(crate) use headline::headline_pieces;
 pub(crate) use real_path::{advice, located, observed, queue_kinds};
 

@@ -241,6 +241,11 @@ const WRITTEN: [&str; 11] = [
     "wifi-calibration",
 ];
 
+/// What is not in blocks of code on a page: every second part.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    page.split("```").step_by(2)
+}
+
 /// Prose of pages ends at 110 columns; tables, code, headings, pictures and quotations may be wider.
 #[test]
 fn prose_of_pages_ends_at_110_columns() {
@@ -252,8 +257,7 @@ fn prose_of_pages_ends_at_110_columns() {
     let mut wide = Vec::new();
     for page in by_hand.chain(others) {
         let text = std::fs::read_to_string(root.join(&page)).expect("text");
-        // Every second part is a block of code.
-        for line in text.split("```").step_by(2).flat_map(str::lines) {
+        for line in prose(&text).flat_map(str::lines) {
             let may_be_wider =
                 ["|", "#", "!", ">", "<"].iter().any(|begin| line.trim_start().starts_with(begin));
             if !may_be_wider && line.chars().count() > 110 {
@@ -278,9 +282,8 @@ fn pages_name_files_that_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (page, folder) in [("ARCHITECTURE.md", ""), ("vectors/README.md", "vectors")] {
         let text = std::fs::read_to_string(root.join(page)).expect("text");
-        // Every second part is within a block of code, and every second part of the others within backticks.
-        let prose = text.split("```").step_by(2);
-        let quoted = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
+        // Every second part is within backticks.
+        let quoted = prose(&text).flat_map(|part| part.split('`').skip(1).step_by(2));
         let files: Vec<&str> = quoted.filter(|words| is_file_path(words)).collect();
         assert!(!files.is_empty(), "{page} names no file");
         for file in files {

@@ -135,6 +135,15 @@ struct Figures {
     marks: u64,
 }
 
+/// A rule: what it finds, if it applies.
+type Rule = fn(&Figures) -> Option<FoundQueue>;
+
+/// The rules for what shows itself even if nothing waits for most of the time.
+const BEFORE_IDLE: [Rule; 4] =
+    [Figures::rate_varies, Figures::flow_queueing, Figures::marked, Figures::policer];
+/// The other rules.
+const FROM_IDLE: [Rule; 4] = [Figures::idle, Figures::fifo, Figures::long_fifo, Figures::aqm];
+
 /// The value at a percentile of values in any order; 0 for none.
 fn at(values: &[f64], p: u32) -> f64 {
     let mut sorted: Vec<i64> = values.iter().map(|value| *value as i64).collect();
@@ -259,20 +268,15 @@ impl Figures {
     /// that. `packet` is no shorter than the line's own time. Where delays vary by a packet's time without
     /// load, this is not seen.
     fn is_unfilled(&self) -> bool {
-        let earlier = [Self::rate_varies, Self::flow_queueing, Self::marked, Self::policer];
         self.noise < self.packet
             && self.median - (self.seen.idle_wait as f64) < self.packet / 4.0
             && !self.is_not_random()
-            && earlier.iter().all(|rule| rule(self).is_none())
+            && BEFORE_IDLE.iter().all(|rule| rule(self).is_none())
     }
 
     fn judge(&self) -> FoundQueue {
-        let rules =
-            [Self::rate_varies, Self::flow_queueing, Self::marked, Self::policer, Self::idle, Self::fifo]
-                .iter()
-                .chain(&[Self::long_fifo, Self::aqm])
-                .find_map(|rule| rule(self));
-        rules.unwrap_or_else(|| {
+        let applies = BEFORE_IDLE.iter().chain(&FROM_IDLE).find_map(|rule| rule(self));
+        applies.unwrap_or_else(|| {
             let why = if self.before_losses.len() < LEAST_LOSSES {
                 "too few packets were lost to see how full the queue was when it dropped them"
             } else {

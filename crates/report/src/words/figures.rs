@@ -24,9 +24,12 @@ pub(crate) fn rate(bps: u64) -> String {
     format!("{}{NBSP}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Times above zero and below this, ns, are printed as `less than 0.1 ms`.
+pub(crate) const SHORT: i64 = 50_000;
+
 /// [`ms`], kept on one line.
 pub(crate) fn firm(ns: i64) -> String {
-    if (1..50_000).contains(&ns) {
+    if (1..SHORT).contains(&ns) {
         return format!("less{NBSP}than{NBSP}0.1{NBSP}ms");
     }
     ms(ns).replace(' ', "\u{a0}")

@@ -1,16 +1,13 @@
 //! Sentences about a real path: what a load does to everything else, and what to do about it.
 
 use super::headline::{CURE_NS, effect};
-use super::{NBSP, Piece, firm, plain, rate};
+use super::{NBSP, Piece, SHORT, firm, plain, rate};
 use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
 use crate::stats::known;
 use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
 const SHAPE: f64 = 0.95;
-
-/// Shorter times are printed as "less than 0.1 ms".
-const TENTH_MS: i64 = 100_000;
 
 /// A load that gave a valid result.
 struct Load<'a> {
@@ -69,7 +66,7 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         let so = if is_filled && doubt.is_none() { ": this path keeps delay low" } else { "" };
         out.push(plain(match worst.rise {
             ..=0 => format!(" make nothing else wait longer{so}."),
-            1..TENTH_MS => format!(" make everything else wait {} longer{so}.", firm(worst.rise)),
+            1..SHORT => format!(" make everything else wait {} longer{so}.", firm(worst.rise)),
             _ => format!(" make everything else wait only {} longer{so}.", firm(worst.rise)),
         }));
     } else {
