@@ -77,8 +77,8 @@ fn table(rows: &[Row]) -> String {
     let [all, committed, right] = shares(rows, |_| true);
     let _ = write!(
         out,
-        "\n{committed} of {all} ({}) are named, and {right} of these {committed} ({}) are right. The bars are 80 %, \
-         which is {}, and 95 %, which is {}.\n\n| it is |",
+        "\n{committed} of {all} ({}) are named, and {right} of these {committed} ({}) are right. \
+         The bars are\n80 %, which is {}, and 95 %, which is {}.\n\n| it is |",
         percent(committed, all),
         percent(right, committed),
         if committed * 100 >= all * 80 { "met" } else { "missed" },
