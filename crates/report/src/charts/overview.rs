@@ -183,8 +183,9 @@ fn column(
         stack(ctx, scene, &frame, queue, run, direction, &mut series);
         let own = own_rate_mbit(ctx, run, direction);
         if let Some(rate) = own.filter(|&rate| rate <= most) {
-            // The first panel names the rate of all of them, unless theirs differ.
-            draw_rate(scene, &frame, rate, axes || own != rate_mbit(ctx, direction));
+            // The first panel names the rate of all of them. If rates differ, each names its own.
+            let differs = |other: &Run| own_rate_mbit(ctx, other, direction) != own;
+            draw_rate(scene, &frame, rate, axes || ctx.record.runs.iter().any(differs));
         }
         y_top += GOODPUT + BETWEEN;
     }
