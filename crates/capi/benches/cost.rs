@@ -4,6 +4,9 @@
 //! through the static library and in Rust, and prints both. It exits with code 1 if a call from C adds more
 //! instructions than [`QUEUES`] and [`MOST_OF_RADIO`] allow, or if the number of drops differs.
 
+#[path = "../../core/benches/callgrind/mod.rs"]
+#[allow(dead_code, reason = "the program in C is not this one")]
+mod callgrind;
 #[path = "../../core/benches/radio/mod.rs"]
 mod radio;
 #[path = "../tests/it/tools.rs"]
@@ -14,7 +17,7 @@ mod tools;
 mod workload;
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use goodqueue::{AnyQueue, Header, Nanos, Queue, QueueSpec, Rate};
 use workload::Load;
@@ -37,17 +40,7 @@ struct Count {
 
 /// Instructions in `functions` and what they call, per packet delivered.
 fn count(program: &Path, words: &[String], functions: &[&str]) -> Result<Count, String> {
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(functions.iter().map(|function| format!("--toggle-collect={function}")))
-        .arg(program)
-        .args(words)
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&run.stderr);
-    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
-    let answer = String::from_utf8_lossy(&run.stdout).into_owned();
+    let (collected, answer) = callgrind::run(program, words, functions)?;
     let (delivered, drops) = answer.trim().split_once(' ').ok_or("two numbers")?;
     let delivered = delivered.parse::<f64>().map_err(|error| error.to_string())?;
     let drops = drops.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;

@@ -22,8 +22,8 @@ use crate::screen::{self, Step};
 use crate::sqm::told;
 
 /// Columns of the table.
-const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  \
-                      drops/s  retries/s";
+const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  \
+                      weight  queued  drops/s  retries/s";
 
 /// Shows stations, and sets weights, until it is interrupted.
 ///
@@ -49,8 +49,8 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let of_killed = if policy.is_none() { left(&first) } else { Vec::new() };
     for radio in of_killed {
         eprintln!(
-            "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts them \
-             back"
+            "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts \
+             them back"
         );
     }
     let mut session = Session::start(wireless, first, policy.as_ref(), args, span)?;
@@ -130,7 +130,8 @@ impl<'a> Session<'a> {
             let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
             if count > 0 {
                 eprintln!(
-                    "goodqueue: {}: restored the weights of {count} stations after a goodqueue airtime that was killed",
+                    "goodqueue: {}: restored the weights of {count} stations after a goodqueue airtime that \
+                     was killed",
                     radio.name
                 );
             }

@@ -133,7 +133,8 @@ fn as_json(arm: &Arm, (set, with): &(&str, Constants)) -> Value {
                 "packet_bytes": station.packet, "weight": station.weight,
                 "t_data_us": outcome.data, "t_oh_us": outcome.overhead, "share": outcome.share,
                 "r0_mbps": outcome.alone, "r_mbps": outcome.rate,
-                "published_r0_mbps": published.map(|row| row.0), "published_r_mbps": published.map(|row| row.1),
+                "published_r0_mbps": published.map(|row| row.0),
+                "published_r_mbps": published.map(|row| row.1),
             })
         })
         .collect();

@@ -50,8 +50,8 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
             interface_of(&args.interface)?;
             if is_one_for_all(&up) {
                 eprintln!(
-                    "goodqueue: in {} the probes wait behind all other packets, so what waits here counts as a queue on \
-                     the link; cake and fq_codel keep them apart",
+                    "goodqueue: in {} the probes wait behind all other packets, so what waits here counts as \
+                     a queue on the link; cake and fq_codel keep them apart",
                     up.name()
                 );
             }

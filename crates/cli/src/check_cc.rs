@@ -55,8 +55,8 @@ fn in_words(text: &mut String, words: &str, outcomes: &[CcOutcome]) {
 fn in_json(words: &str, outcomes: &[CcOutcome]) -> Value {
     let case = |CcOutcome { case, goodput_bps, queueing, violation }: &CcOutcome| {
         json!({
-            "about": case.about, "rate_bps": case.rate.0, "rtt_ns": case.rtt.0, "queue": case.queue, "ecn": case.ecn,
-            "goodput_bps": goodput_bps, "queueing_p50_ns": queueing.0,
+            "about": case.about, "rate_bps": case.rate.0, "rtt_ns": case.rtt.0,
+            "queue": case.queue, "ecn": case.ecn, "goodput_bps": goodput_bps, "queueing_p50_ns": queueing.0,
             "verdict": if violation.is_some() { "broken" } else { "kept" }, "violation": violation,
         })
     };

@@ -67,7 +67,10 @@ fn in_json(queue: &str, report: &Report) -> Value {
                 "at_ns": violation.fault.at.0, "what": violation.fault.words,
             })
         });
-        json!({ "rule": rule.name(), "about": rule.about(), "verdict": word(report, rule), "violation": violation })
+        json!({
+            "rule": rule.name(), "about": rule.about(), "verdict": word(report, rule),
+            "violation": violation,
+        })
     };
     json!({
         "queue": queue, "calls": report.calls, "most_held_packets": report.most_held,

@@ -143,7 +143,8 @@ fn json_of(finding: &Finding) -> Value {
         .map(|fix| json!({ "command": fix.command, "undo": fix.undo, "by_hand": fix.steps.is_empty() }));
     json!({
         "rule": finding.rule, "interface": finding.interface, "severity": finding.severity.name(),
-        "what": finding.what, "why": finding.why, "measured": measured(finding.rule), "page": format!("docs/doctor.md#{}", finding.rule), "fix": fix,
+        "what": finding.what, "why": finding.why, "measured": measured(finding.rule),
+        "page": format!("docs/doctor.md#{}", finding.rule), "fix": fix,
     })
 }
 

@@ -161,9 +161,9 @@ pub fn lines(args: &ListArgs) -> Result<(), Error> {
 
 fn line_json(line: &Line) -> Value {
     json!({
-        "name": line.name, "about": line.about, "down_bps": line.down.0, "up_bps": line.up.0, "rtt_ns": line.rtt.0,
-        "jitter_ns": line.jitter.0, "buffer_down": line.buffer_down, "buffer_up": line.buffer_up,
-        "framing": line.framing, "source": line.source,
+        "name": line.name, "about": line.about, "down_bps": line.down.0, "up_bps": line.up.0,
+        "rtt_ns": line.rtt.0, "jitter_ns": line.jitter.0, "buffer_down": line.buffer_down,
+        "buffer_up": line.buffer_up, "framing": line.framing, "source": line.source,
     })
 }
 
@@ -188,9 +188,11 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
         }
     }
     text.push_str(
-        "\nN is set by --flows (--flows 1,8: 1 up and 8 down), D by --delay, the length by --length, probes by\n\
+        "\nN is set by --flows (--flows 1,8: 1 up and 8 down), D by --delay, the length by --length, probes \
+         by\n\
          --probe-interval.\n\
-         Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n\
+         Every test runs on each arm: in virtual time, with --live in real time, and over a real path \
+         (goodqueue test).\n\
          Over a real path, rpm needs a server of HTTPS, and rpm_tls12 does not run.\n",
     );
     print(&text)
@@ -213,7 +215,8 @@ fn test_words(text: &mut String, test: &TestInfo) {
     if let (Some(tls), Some(most)) = (test.rpm, test.default_flows) {
         let _ = writeln!(
             text,
-            "    1 TCP flow, and one more each second up to N (default {most}), with {}: all down, then all up",
+            "    1 TCP flow, and one more each second up to N (default {most}), with {}: all down, then all \
+             up",
             tls.name()
         );
     }
@@ -282,7 +285,10 @@ fn test_json(test: &TestInfo) -> Value {
                     Count::N => json!("N"),
                     Count::Hosts => json!("hosts"),
                 },
-                "cc": match group.cc { goodqueue_probe::Cc::Asked => json!(null), goodqueue_probe::Cc::Fixed(n) => json!(n) },
+                "cc": match group.cc {
+                    goodqueue_probe::Cc::Asked => json!(null),
+                    goodqueue_probe::Cc::Fixed(n) => json!(n),
+                },
                 "names": group.names.words(),
                 "dscp": group.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "start_in_delays": group.start,

@@ -55,7 +55,8 @@ fn linux(spec: &QueueSpec) -> Option<Linux> {
         QueueParams::Cake(setup) if setup.flows == 1024 => Some(Linux {
             bytes: 8 * u64::from(setup.flows) * (80 + 12 + 10) + (16 << 10),
             parts: &["sets", "hosts", "flows", "heap"],
-            of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap entries of 10; a heap of 16 KiB",
+            of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap entries of 10; a \
+                 heap of 16 KiB",
         }),
         _ => None,
     }
@@ -180,7 +181,11 @@ fn words(text: &mut String, footprint: &Footprint) {
 }
 
 fn as_json(footprint: &Footprint) -> Value {
-    let part = |part: &Part| json!({ "name": part.name, "items": part.items, "bytes": part.bytes, "total": part.total() });
+    let part = |part: &Part| {
+        json!({
+            "name": part.name, "items": part.items, "bytes": part.bytes, "total": part.total(),
+        })
+    };
     let linux = footprint.linux.as_ref().map(|linux| {
         json!({ "bytes": linux.bytes, "parts": linux.parts, "of": linux.of, "ours": footprint.beside(linux) })
     });

@@ -112,7 +112,8 @@ fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&P
     let source = (lang == Language::Rust).then(|| source_folder(source)).transpose()?;
     if !is_name(name) {
         return Err(Error::Usage(format!(
-            "new {kind} {name}: a name starts with a small letter and contains only small letters, digits and _, as in my_aqm"
+            "new {kind} {name}: a name starts with a small letter and contains only small letters, digits \
+             and _, as in my_aqm"
         )));
     }
     let text = |text: &str| {

@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn two_ports_are_told() {
         let why = |host| resolve(host, 9, None).map_err(|error| error.to_string());
-        let told = "127.0.0.1:1:2: not a host with one port, nor an IPv6 address; write HOST, HOST:PORT or [IPV6]:PORT";
+        let told = "127.0.0.1:1:2: not a host with one port, nor an IPv6 address; write HOST, HOST:PORT or \
+                    [IPV6]:PORT";
         assert_eq!(why("127.0.0.1:1:2"), Err(told.to_owned()));
         assert!(why("::1").is_ok());
     }

@@ -366,8 +366,8 @@ fn verdict(
             let silent = (probe - reply) / 1_000_000_000;
             let why = if summary.unreachable > 0 { ": nobody listens there any more" } else { "" };
             Err(Error::Machine(format!(
-                "{at} stopped answering {silent} s before the end{why}; what was measured is kept. See whether \
-                 the server still runs and the path is up"
+                "{at} stopped answering {silent} s before the end{why}; what was measured is kept. See \
+                 whether the server still runs and the path is up"
             )))
         }
         _ => Ok(()),
@@ -382,15 +382,17 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
         OpenFailure::Socket(error)
             if error.kind() == io::ErrorKind::AddrNotAvailable && args.local.is_some() =>
         {
-            Error::Usage(format!("--local: this machine does not have the address, or no route from it to {at}"))
+            Error::Usage(format!(
+                "--local: this machine does not have the address, or no route from it to {at}"
+            ))
         }
         OpenFailure::Unreachable => machine(format!(
             "refused: nobody listens on UDP port {} there; start `goodqueue server` on it",
             server.port()
         )),
         OpenFailure::Silent => machine(
-            "no answer; is the host right, is a server running there, does every firewall let its UDP port through, and \
-             is the key the same at both ends?"
+            "no answer; is the host right, is a server running there, does every firewall let its UDP port \
+             through, and is the key the same at both ends?"
                 .into(),
         ),
         OpenFailure::Stopped => Error::Interrupted(2),
@@ -400,8 +402,12 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
         OpenFailure::Refused(Some(Refusal::PrefixFull)) => {
             machine("refused: your network has reached this server's limit of sessions".into())
         }
-        OpenFailure::Refused(_) => machine("refused: the server grants no session and does not say why".into()),
-        OpenFailure::Socket(_) | OpenFailure::Version(_) | OpenFailure::OtherVersion => machine(failure.to_string()),
+        OpenFailure::Refused(_) => {
+            machine("refused: the server grants no session and does not say why".into())
+        }
+        OpenFailure::Socket(_) | OpenFailure::Version(_) | OpenFailure::OtherVersion => {
+            machine(failure.to_string())
+        }
         OpenFailure::Params(error) => machine(format!("the server's answer is not valid: {error}")),
         OpenFailure::Restricted(params) => Error::Usage(format!(
             "{at} allows less than was asked for: {}",

@@ -22,7 +22,8 @@ pub(crate) fn findings(marks: &Marks) -> Vec<String> {
     if marks.up.known() == 0 {
         if is_asked {
             out.push(
-                "it is unknown how probes were marked when they reached the server: a goodqueue server reports that"
+                "it is unknown how probes were marked when they reached the server: a goodqueue server \
+                 reports that"
                     .into(),
             );
         }
@@ -40,7 +41,8 @@ fn dscp(name: &str, what: &str, way: &ReceivedMarks) -> Option<String> {
     let how = if seen == Dscp::CS0 { "bleaches" } else { "remarks" };
     let sent = Dscp::of_tos(way.sent_tos);
     Some(format!(
-        "{name}: {n} of {known} {what} came with DSCP {seen} instead of {sent}: something on the way {how} them"
+        "{name}: {n} of {known} {what} came with DSCP {seen} instead of {sent}: something on the way {how} \
+         them"
     ))
 }
 
@@ -50,7 +52,8 @@ fn ecn(name: &str, what: &str, way: &ReceivedMarks) -> Vec<String> {
     if way.ce > 0 {
         let share = percent(way.ce, known);
         out.push(format!(
-            "{name}: {} of {known} {what} ({share}) came with CE: a queue on the way marks instead of dropping",
+            "{name}: {} of {known} {what} ({share}) came with CE: a queue on the way marks instead of \
+             dropping",
             way.ce
         ));
     }
@@ -111,7 +114,10 @@ fn hops(marks: &Marks) -> Vec<String> {
 /// For programs.
 pub(crate) fn json(marks: &Marks) -> Value {
     let way = |way: &ReceivedMarks| {
-        let received = |(&tos, n): (&u8, &u64)| json!({ "tos": tos, "dscp": Dscp::of_tos(tos).to_string(), "ecn": Ecn::of(tos).name(), "n": n });
+        let received = |(&tos, n): (&u8, &u64)| {
+            let (dscp, ecn) = (Dscp::of_tos(tos).to_string(), Ecn::of(tos).name());
+            json!({ "tos": tos, "dscp": dscp, "ecn": ecn, "n": n })
+        };
         json!({
             "sent": { "tos": way.sent_tos, "ttl": way.sent_ttl },
             "known": way.known(),

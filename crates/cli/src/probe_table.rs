@@ -114,29 +114,33 @@ impl Shown<'_> {
         if let Some(ahead) = self.figures.clock_ahead {
             let (ms, which) = (ms(ahead).abs(), if ahead < 0 { "behind" } else { "ahead of" });
             out.push(format!(
-                "the server's clock is {ms:.3} ms {which} ours, if the smallest delay is the same in both directions"
+                "the server's clock is {ms:.3} ms {which} ours, if the smallest delay is the same in both \
+                 directions"
             ));
         }
         if let (Some(drift), Some(error)) = (self.figures.drift_ppm, self.figures.drift_error_ppm) {
             let which = if drift < 0.0 { "slower" } else { "faster" };
             out.push(format!(
-                "the server's clock runs {:.2} ppm {which} (within {error:.2}); up and down are corrected for it{}",
+                "the server's clock runs {:.2} ppm {which} (within {error:.2}); up and down are corrected \
+                 for it{}",
                 drift.abs(),
-                self.figures.rise_error.map_or_else(String::new, |error| format!(", to within {:.3} ms", ms(error)))
+                self.figures
+                    .rise_error
+                    .map_or_else(String::new, |error| format!(", to within {:.3} ms", ms(error)))
             ));
         }
         if let Some((all, wire)) = self.figures.rtt.zip(self.figures.rtt_hardware) {
             let own = ms(all.median.saturating_sub(wire.median));
             out.push(format!(
-                "this machine itself takes {own:.3} ms of the median round trip: the interface's hardware says when each \
-                 probe left and when its reply came"
+                "this machine itself takes {own:.3} ms of the median round trip: the interface's hardware \
+                 says when each probe left and when its reply came"
             ));
         }
         for step in &self.figures.clock_steps {
             let (at, by) = (ms(step.t) / 1e3, ms(step.by));
             out.push(format!(
-                "after {at:.1} s the server's clock jumped by {by:+.3} ms against ours: a clock was set, or a host \
-                 slept; up and down are corrected for it"
+                "after {at:.1} s the server's clock jumped by {by:+.3} ms against ours: a clock was set, or \
+                 a host slept; up and down are corrected for it"
             ));
         }
         out.extend(probe_marks::findings(self.marks));
@@ -151,8 +155,8 @@ impl Shown<'_> {
         // Half an interval, or more than a busy machine adds.
         if late > LATE.min(self.interval_ns.unsigned_abs() / 2) {
             out.push(format!(
-                "probes were sent late: half of them up to {:.3} ms, 99 % up to {:.3} ms. Their delays are right all the \
-                 same, since they are counted from when each was sent",
+                "probes were sent late: half of them up to {:.3} ms, 99 % up to {:.3} ms. Their delays are \
+                 right all the same, since they are counted from when each was sent",
                 middle as f64 / 1e6,
                 late as f64 / 1e6
             ));
@@ -161,8 +165,11 @@ impl Shown<'_> {
             out.push(format!("{} sessions, one after the other", summary.renewed + 1));
         }
         if summary.send_errors > 0 {
-            out.push(format!("{} probes were refused by this machine's network: was an interface down? `ip link` shows them",
-                summary.send_errors));
+            out.push(format!(
+                "{} probes were refused by this machine's network: was an interface down? `ip link` shows \
+                 them",
+                summary.send_errors
+            ));
         }
         if summary.unstamped > 0 {
             out.push(format!("{} replies have no kernel receive time", summary.unstamped));

@@ -378,8 +378,15 @@ impl Minutes {
             let most = |way: &[Column]| way.iter().filter_map(|column| column.most).max().map_or(0.0, ms);
             let counts = trips.counts();
             out.push(format!(
-                "{}  {} sent, {} answered, lost {} up, {} down; above its least in the last minute at most {:.1} ms up, {:.1} ms down",
-                clock(now), counts.sent, counts.received, counts.lost_up, counts.lost_down, most(&ways[0]), most(&ways[1])
+                "{}  {} sent, {} answered, lost {} up, {} down; above its least in the last minute at most \
+                 {:.1} ms up, {:.1} ms down",
+                clock(now),
+                counts.sent,
+                counts.received,
+                counts.lost_up,
+                counts.lost_down,
+                most(&ways[0]),
+                most(&ways[1])
             ));
         }
         out

@@ -92,7 +92,8 @@ impl<'a> Progress<'a> {
         let speed = virtual_s / self.since.elapsed().as_secs_f64();
         let left = total.saturating_sub(done) as f64 / 1000.0 / speed.max(1e-3);
         bar.set_message(format!(
-            "{over}/{jobs} queues  {virtual_s:.0} of {} s of virtual time ({speed:.0} times real)  {left:.0} s left",
+            "{over}/{jobs} queues  {virtual_s:.0} of {} s of virtual time ({speed:.0} times real)  {left:.0} \
+             s left",
             total / 1000
         ));
     }

@@ -82,7 +82,8 @@ fn folder(path: &Path) -> Result<Folder, Error> {
 fn claim(folder: &Folder, page: &str) -> Result<(), Error> {
     match std::fs::read_to_string(folder.at(page)) {
         Ok(text) if !text.starts_with(MARK) => Err(Error::Usage(format!(
-            "--output: {} was not written by this command, and only its own pages are replaced: name another folder",
+            "--output: {} was not written by this command, and only its own pages are replaced: name another \
+             folder",
             folder.path().join(page).display()
         ))),
         _ => Ok(()),

@@ -65,8 +65,8 @@ fn become_named(name: &str) -> Result<User, Error> {
     }
     become_user(user.user, user.group).map_err(|error| {
         Error::Machine(format!(
-            "--user {name}: this needs the privileges to change user and groups (CAP_SETUID, CAP_SETGID), which \
-             root has: {error}; start the server as root, or without --user"
+            "--user {name}: this needs the privileges to change user and groups (CAP_SETUID, CAP_SETGID), \
+             which root has: {error}; start the server as root, or without --user"
         ))
     })?;
     Ok(user)

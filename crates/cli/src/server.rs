@@ -356,7 +356,8 @@ fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std
         }
         ErrorKind::PermissionDenied => {
             format!(
-                "ports below 1024 need the right CAP_NET_BIND_SERVICE, which root has; choose another {option}"
+                "ports below 1024 need the right CAP_NET_BIND_SERVICE, which root has; choose another \
+                 {option}"
             )
         }
         _ => error.to_string(),
@@ -424,7 +425,8 @@ fn addresses(args: &ServerArgs) -> Result<Vec<IpAddr>, Error> {
         let text = text.trim().trim_start_matches('[').trim_end_matches(']');
         text.parse().map_err(|_| {
             Error::Usage(format!(
-                "--bind {text}: not an IPv4 or IPv6 address; names are not taken: write an address, as in 127.0.0.1"
+                "--bind {text}: not an IPv4 or IPv6 address; names are not taken: write an address, as in \
+                 127.0.0.1"
             ))
         })
     };
@@ -571,7 +573,9 @@ impl Voice {
             ),
             News::Load(LoadEvent::Ended { from, flows, refused }) => self.say(
                 || format!("{from} ended its load, {flows} flows"),
-                json!({ "event": "load_ended", "from": from.to_string(), "flows": flows, "refused": refused }),
+                json!({
+                    "event": "load_ended", "from": from.to_string(), "flows": flows, "refused": refused,
+                }),
             ),
             News::Load(LoadEvent::Refused { from, why }) => {
                 let why = match why {
@@ -631,9 +635,9 @@ impl Voice {
         self.say(
             || {
                 format!(
-                    "stopped: {sessions} sessions, {answered} probes answered; not answered: {malformed} malformed, \
-                     {wrong_key} with a wrong key, {wrong_token} with a wrong token, {strangers} requests of \
-                     unknown addresses, {} too fast",
+                    "stopped: {sessions} sessions, {answered} probes answered; not answered: {malformed} \
+                     malformed, {wrong_key} with a wrong key, {wrong_token} with a wrong token, {strangers} \
+                     requests of unknown addresses, {} too fast",
                     stats.too_fast
                 )
             },

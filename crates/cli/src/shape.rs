@@ -100,8 +100,8 @@ fn between(
 ) -> Result<(), Error> {
     if tracks(queues) {
         return Err(Error::Usage(format!(
-            "--inside {inside}: nobody translates addresses between two interfaces, so hosts have their own there; leave \
-             `nat` out of the queue"
+            "--inside {inside}: nobody translates addresses between two interfaces, so hosts have their own \
+             there; leave `nat` out of the queue"
         )));
     }
     let name = &args.interface;

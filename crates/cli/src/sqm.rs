@@ -71,8 +71,8 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
     if sqm::status().map_err(told)?.iter().any(|standing| standing.interface == settings.interface) {
         let name = &settings.interface;
         return Err(Error::Usage(format!(
-            "--verify: {name} is shaped already, so a test would not show the link without it; first: goodqueue sqm \
-             stop {name}"
+            "--verify: {name} is shaped already, so a test would not show the link without it; first: \
+             goodqueue sqm stop {name}"
         )));
     }
     let say = |text: &str| {
@@ -126,7 +126,8 @@ fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
     let Some((first, then)) = worst else { return not("no delay was measured in both tests".into()) };
     if then >= first {
         return not(format!(
-            "the delay under load did not fall: 95% of probes rose by at most {first:.1} ms before and {then:.1} ms after"
+            "the delay under load did not fall: 95% of probes rose by at most {first:.1} ms before and \
+             {then:.1} ms after"
         ));
     }
     for figure in ["goodput_up", "goodput_down"] {
@@ -358,7 +359,8 @@ fn json_of(standing: &Standing) -> Value {
     };
     json!({
         "interface": standing.interface, "in_force": standing.faults.is_empty(), "faults": standing.faults,
-        "follows": standing.follows, "before": standing.before, "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
+        "follows": standing.follows, "before": standing.before,
+        "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
     })
 }
 

@@ -168,7 +168,8 @@ fn dry_run(study: &Study, units: &Units, args: &SweepArgs) -> Result<(), Error> 
         }));
     }
     output::print(&format!(
-        "{} points, {} variants, {} seeds: {runs} runs\nup to {:.1} million packets: about {} on {threads} {} of this machine\n",
+        "{} points, {} variants, {} seeds: {runs} runs\nup to {:.1} million packets: about {} on {threads} \
+         {} of this machine\n",
         study.count(),
         study.labels().len(),
         study.seeds().len(),
@@ -196,8 +197,8 @@ fn python(args: &SweepArgs) -> Result<(), Error> {
     };
     let missing = || {
         Error::Machine(format!(
-            "{what}: it needs Python 3.11 or later as `python3`, with the package goodqueue and {module}: build the wheel as \
-             docs/python.md says, and install it with pip as goodqueue[{extra}]"
+            "{what}: it needs Python 3.11 or later as `python3`, with the package goodqueue and {module}: \
+             build the wheel as docs/python.md says, and install it with pip as goodqueue[{extra}]"
         ))
     };
     let mut command = Command::new("python3");

@@ -22,8 +22,8 @@ pub fn begin() {}
 /// Always.
 pub fn server(_: &ServerArgs) -> Result<(), Error> {
     Err(Error::Usage(
-        "server: it needs Linux, where it can give up the privileges that it does not need; start it on a machine with Linux, \
-         and test from here"
+        "server: it needs Linux, where it can give up the privileges that it does not need; start it on a \
+         machine with Linux, and test from here"
             .into(),
     ))
 }

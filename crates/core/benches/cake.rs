@@ -8,8 +8,10 @@
 //! Workload: besteffort, triple-isolate, no rate; N flows, ten of them for each source host; 1000 packets
 //! wait in the queue; the clock moves by 100 ns for each packet delivered.
 
+mod callgrind;
+
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use goodqueue::cake::{Diffserv, Params, Tables};
 use goodqueue::details::Details;
@@ -93,26 +95,12 @@ fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     owner.drops - warm_drops
 }
 
-/// Instructions in `function` and what it calls, in `steps` steps of this program under callgrind.
-fn collected(function: &str, flows: u32, steps: u64) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=*{function}*"))
-        .arg(program)
-        .args(["--load", &flows.to_string(), &steps.to_string()])
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&run.stderr);
-    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))
-}
-
-/// Instructions per packet of the counted part.
+/// Instructions in `function` and what it calls, per packet of the counted part.
 #[allow(clippy::cast_precision_loss)]
 fn instructions(function: &str, flows: u32) -> Result<f64, String> {
-    let whole = collected(function, flows, WARM_UP + COUNTED)?;
-    Ok((whole - collected(function, flows, WARM_UP)?) / COUNTED as f64)
+    let collected = |steps: u64| callgrind::of_load(function, &[flows.to_string(), steps.to_string()]);
+    let ((whole, _), (warm_up, _)) = (collected(WARM_UP + COUNTED)?, collected(WARM_UP)?);
+    Ok((whole - warm_up) / COUNTED as f64)
 }
 
 /// The largest cost of a row, as a multiple of Linux's.

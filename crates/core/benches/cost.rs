@@ -6,9 +6,10 @@
 //! packets, or if a packet costs more than twice as much with a million flows. With `-- others` it prints
 //! only the second table. `--load QUEUE FLOWS STEP [STEPS]` only runs the workload, so that it can be timed.
 
+mod callgrind;
 mod workload;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use goodqueue::{AnyQueue, Header, Nanos, QueueSpec};
 use workload::{LINK, Load};
@@ -46,21 +47,11 @@ const OTHERS: [&str; 14] = [
     "fq_codel",
 ];
 
-/// Instructions in `function` and what it calls, per step, from a run of this program under callgrind.
+/// Instructions in `function` and what it calls, per packet delivered.
 fn instructions(queue: &str, function: &str, flows: usize, step: u64) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=*{function}*"))
-        .arg(program)
-        .args(["--load", queue, &flows.to_string(), &step.to_string()])
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&run.stderr);
-    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
-    let delivered = String::from_utf8_lossy(&run.stdout).trim().parse::<f64>().map_err(|e| e.to_string())?;
-    Ok(collected / delivered)
+    let words = [queue.to_owned(), flows.to_string(), step.to_string()];
+    let (collected, delivered) = callgrind::of_load(function, &words)?;
+    Ok(collected / delivered.trim().parse::<f64>().map_err(|error| error.to_string())?)
 }
 
 fn count() -> Result<bool, String> {

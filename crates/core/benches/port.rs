@@ -8,8 +8,10 @@
 //! line. The queue alone is driven with the same packets at the same times: one dequeue per packet, and
 //! another one if that leaves the queue empty, like a line that becomes idle.
 
+mod callgrind;
+
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
@@ -99,19 +101,9 @@ fn run(queue: &str, load: &str) {
     }
 }
 
-/// Instructions in `function` and what it calls, per step, from a run of this program under callgrind.
+/// Instructions in `function` and what it calls, per step.
 fn instructions(function: &str, queue: &str, load: &str) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=*{function}*"))
-        .arg(program)
-        .args(["--load", queue, load])
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&run.stderr);
-    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
+    let (collected, _) = callgrind::of_load(function, &[queue.to_owned(), load.to_owned()])?;
     #[allow(clippy::cast_precision_loss)]
     let steps = STEPS as f64;
     Ok(collected / steps)

@@ -9,27 +9,17 @@
 //! begins; the next queue is requested, one packet is taken from it, and the queue is returned; the packet is
 //! completed and its airtime is registered.
 
+mod callgrind;
 mod radio;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use radio::{Load, STEPS};
 
 /// Instructions in `function` and what it calls, per packet.
 fn instructions(function: &str, stations: u32) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=*{function}*"))
-        .arg(program)
-        .args(["--load", &stations.to_string()])
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&run.stderr);
-    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
-    let delivered = String::from_utf8_lossy(&run.stdout).trim().parse::<f64>().map_err(|e| e.to_string())?;
-    Ok(collected / delivered)
+    let (collected, delivered) = callgrind::of_load(function, &[stations.to_string()])?;
+    Ok(collected / delivered.trim().parse::<f64>().map_err(|error| error.to_string())?)
 }
 
 fn count() -> Result<bool, String> {

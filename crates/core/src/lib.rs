@@ -49,6 +49,8 @@ mod direction;
 pub mod dql;
 pub mod drr;
 pub mod dualpi2;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+mod either;
 mod ethernet;
 mod event;
 pub mod fifo;
@@ -89,6 +91,8 @@ pub use direction::Direction;
 pub use dql::Dql;
 pub use drr::Drr;
 pub use dualpi2::DualPi2;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub use either::EitherQueue;
 pub use ethernet::{ETHERNET_FRAME, ETHERNET_MTU};
 pub use event::{Ignore, Observer, Reason, Verdict};
 pub use fifo::Fifo;

@@ -250,8 +250,8 @@ impl Device {
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             Device::Own(port) => port.queue().fault(),
-            Device::Shaped(port) => port.queue().queue().fault(),
-            Device::Multi(port) => lanes(port).find_map(EitherQueue::fault),
+            Device::Shaped(port) => port.queue().queue().own().and_then(Running::fault),
+            Device::Multi(port) => lanes(port).filter_map(EitherQueue::own).find_map(Running::fault),
             Device::Fifo(_) | Device::Single(_) | Device::Air(_) | Device::Switch(_) => None,
         }
     }

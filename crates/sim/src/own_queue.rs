@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use goodqueue::cake::Member;
-use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use goodqueue::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 use crate::scenario::Discipline;
 use crate::token::{FrameId, Token};
@@ -286,71 +285,5 @@ impl Queue<Token> for Running {
     }
 }
 
-/// A built-in or user-defined queue.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One for each device, and most are of the first kind.
-pub(crate) enum EitherQueue {
-    Catalogue(AnyQueue<Token>),
-    Own(Running),
-    /// An instance of `cake_mq` in a lane.
-    Member(Box<Member<Token>>),
-}
-
-/// Runs `$body` with `$queue` bound to the queue inside.
-macro_rules! each {
-    ($either:expr, $queue:ident => $body:expr) => {
-        match $either {
-            EitherQueue::Catalogue($queue) => $body,
-            EitherQueue::Own($queue) => $body,
-            EitherQueue::Member($queue) => $body,
-        }
-    };
-}
-
-impl EitherQueue {
-    /// Why it can no longer work: the first rule that a custom queue broke.
-    pub(crate) fn fault(&self) -> Option<String> {
-        match self {
-            EitherQueue::Catalogue(_) | EitherQueue::Member(_) => None,
-            EitherQueue::Own(queue) => queue.fault(),
-        }
-    }
-
-    /// The queue, if it is one of the catalogue.
-    pub(crate) fn in_catalogue(&self) -> Option<&AnyQueue<Token>> {
-        match self {
-            EitherQueue::Catalogue(queue) => Some(queue),
-            EitherQueue::Own(_) | EitherQueue::Member(_) => None,
-        }
-    }
-}
-
-impl Queue<Token> for EitherQueue {
-    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Owner<Token>) -> Verdict {
-        each!(self, queue => queue.enqueue(now, packet, observer))
-    }
-
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
-        each!(self, queue => queue.dequeue(now, observer))
-    }
-
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        each!(self, queue => queue.next_wake(now))
-    }
-
-    fn backlog(&self) -> Backlog {
-        each!(self, queue => queue.backlog())
-    }
-
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-
-    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
-        each!(self, queue => queue.reset(now, observer));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(each));
-    }
-}
+/// A queue of the catalogue or a user-defined one.
+pub(crate) type EitherQueue = goodqueue::EitherQueue<Token, Running>;

@@ -14,7 +14,8 @@ Examples:
   goodqueue run rtt_fair_up --link wifi.toml             # the same policy in the simulator
 
 The list of stations needs no privileges. Deficits and AQL need root and a kernel with \
-CONFIG_MAC80211_DEBUGFS. A policy needs CAP_NET_ADMIN and a driver with airtime fairness: ath9k, ath10k, mt76.";
+CONFIG_MAC80211_DEBUGFS. A policy needs CAP_NET_ADMIN and a driver with airtime fairness: ath9k, ath10k, \
+mt76.";
 
 /// `goodqueue airtime`.
 #[derive(Args, Clone, Debug)]

@@ -22,8 +22,8 @@ It sends 20 probes a second to the reflectors in turn. Over IPv4 it first asks f
 show the delay of each direction; a reflector that does not answer them gets echo requests (ping). It needs \
 CAP_NET_ADMIN and CAP_NET_RAW, which root has. Ctrl-C restores what was there before.
 
---shaper shape: frames take a detour through this program, as in `goodqueue shape`. Use it for a queue that the \
-kernel lacks.";
+--shaper shape: frames take a detour through this program, as in `goodqueue shape`. Use it for a queue that \
+the kernel lacks.";
 
 /// The default reflectors: public resolvers, each in many places, so that one is near.
 const REFLECTORS: &str = "1.1.1.1,1.0.0.1,8.8.8.8,8.8.4.4,9.9.9.9,149.112.112.112";

@@ -39,7 +39,9 @@ pub struct LinkArgs {
     #[arg(
         long,
         value_name = "FILE.toml",
-        conflicts_with_all = ["rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "at", "ring", "bql"],
+        conflicts_with_all = [
+            "rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "at", "ring", "bql",
+        ],
         help_heading = "Link"
     )]
     pub link: Option<PathBuf>,

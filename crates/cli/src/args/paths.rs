@@ -383,7 +383,12 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "ADDRESS[:PORT]", help_heading = "Packets")]
     pub local: Option<String>,
     /// TTL or hop limit of probes [default: the system's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..), help_heading = "Packets")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(1..),
+        help_heading = "Packets"
+    )]
     pub ttl: Option<u8>,
     /// Forbid or allow fragmentation of probes [default: the system's]
     #[arg(long, value_enum, value_name = "ON|OFF", help_heading = "Packets")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use goodqueue::codel::Parity;
-use goodqueue_proof::truth::{PARITIES, Tried};
+use goodqueue_proof::truth::Tried;
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
@@ -62,8 +62,9 @@ pub struct TruthArgs {
     /// Simulated seeds for each case [default: as many as the kernel's runs, at least 3]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// How CoDel decides: as the algorithm intends (mended), or as Linux did before March 2026 (stale).
-    /// `either` tries mended first, then stale for each case with fq_codel that is outside its bounds
+    /// How CoDel decides, as with `parity` of a queue: as the algorithm intends (sane), or as Linux did before
+    /// March 2026 (linux-stale). `either` tries sane first, then linux-stale for each case with fq_codel that
+    /// is outside its bounds
     #[arg(long, value_parser = parities(), default_value = "either", value_name = "WHICH")]
     pub codel_parity: Tried,
     /// Print every figure of every run as JSON
@@ -77,16 +78,17 @@ pub struct TruthArgs {
     pub quiet: bool,
 }
 
-/// Reads `--codel-parity`: a word of [`PARITIES`], or `either`.
+/// Reads `--codel-parity`: a word of the queues' parameter `parity`, its older name, or `either`.
 fn parities() -> impl TypedValueParser<Value = Tried> {
-    let help = |parity| match parity {
-        Parity::LinuxStale => "With first_above_time armed on an empty queue",
-        _ => "As the algorithm intends",
-    };
-    let words = PARITIES.map(|(word, parity)| PossibleValue::new(word).help(help(parity)));
-    let either = PossibleValue::new("either").help("Mended, and stale for cases that are outside");
-    PossibleValuesParser::new(words.into_iter().chain([either])).map(|word| {
-        let parity = PARITIES.iter().find(|(known, _)| *known == word);
-        parity.map_or(Tried::Either, |(_, parity)| Tried::Only(*parity))
+    let word = |word: &'static str, help: &'static str| PossibleValue::new(word).help(help);
+    PossibleValuesParser::new([
+        word("sane", "As the algorithm intends").alias("mended"),
+        word("linux-stale", "With first_above_time armed on an empty queue").alias("stale"),
+        word("either", "sane, and linux-stale for cases that are outside"),
+    ])
+    .map(|word| match word.as_str() {
+        "sane" | "mended" => Tried::Only(Parity::Sane),
+        "linux-stale" | "stale" => Tried::Only(Parity::LinuxStale),
+        _ => Tried::Either,
     })
 }

@@ -18,10 +18,10 @@ Examples:
   goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run          # the tc commands
   goodqueue shape eth0 --up 18mbit --down 90mbit --systemd          # a unit that survives a reboot
 
-IFACE is the interface towards the modem. Its frames take a detour through this program, which has the queues \
-of the simulator. If the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends the program, \
-restores what was there before, and prints a report of the traffic. With --inside there is no detour: frames \
-pass from one interface to the other as over a cable, and neither interface needs an address.
+IFACE is the interface towards the modem. Its frames take a detour through this program, which has the \
+queues of the simulator. If the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends the \
+program, restores what was there before, and prints a report of the traffic. With --inside there is no \
+detour: frames pass from one interface to the other as over a cable, and neither interface needs an address.
 
 It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late because \
 the machine could not keep up, the report says so.";

@@ -45,8 +45,13 @@ pub struct SqmArgs {
     #[command(flatten)]
     pub shaper: ShaperArgs,
     /// Read interfaces, rates and layouts from an sqm-scripts configuration of OpenWrt
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "up", "down", "layout", "queue", "link",
-        "overhead", "mpu", "systemd"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "interface", "up", "down", "layout", "queue", "link", "overhead", "mpu", "systemd",
+        ]
+    )]
     pub uci: Option<PathBuf>,
     /// Print the tc and ip commands that do the same, and change nothing
     #[arg(long, conflicts_with = "systemd")]
@@ -59,7 +64,12 @@ pub struct SqmArgs {
     pub quiet: bool,
     /// Test the path to this server (`goodqueue server`) before and after. Keep the shaper only if delay
     /// under load fell and enough goodput is left
-    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["uci", "dry_run", "systemd"], help_heading = "Verify")]
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        conflicts_with_all = ["uci", "dry_run", "systemd"],
+        help_heading = "Verify"
+    )]
     pub verify: Option<String>,
     /// Goodput that must be left in each direction, as a share of the goodput before
     #[arg(long, value_name = "SHARE", default_value = "80%", requires = "verify", help_heading = "Verify")]

@@ -11,9 +11,9 @@ Examples:
   goodqueue watch --by flow                # which flows wait, also in link, bridge and shape
   goodqueue watch --prometheus --by host > /var/lib/node_exporter/queues.prom
 
-The waiting time of cake is what cake itself measures. For other queues it is the backlog divided by the rate \
-of the last interval; `-` means that packets wait but none was sent. sparse+bulk counts the waiting flows: \
-new ones, and those with a backlog. It needs no privileges.";
+The waiting time of cake is what cake itself measures. For other queues it is the backlog divided by the \
+rate of the last interval; `-` means that packets wait but none was sent. sparse+bulk counts the waiting \
+flows: new ones, and those with a backlog. It needs no privileges.";
 
 /// How to group what waits in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

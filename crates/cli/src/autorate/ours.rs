@@ -49,8 +49,8 @@ fn queue(settings: &Settings, direction: Direction, rate: Rate) -> Result<QueueS
     }
     match queue.shaped_rate() {
         Some(own) if own != rate => Err(Error::Usage(format!(
-            "--queue {queue}: it would always shape to {own}; autorate changes the rate of cake, cake_mq and htb, and \
-             that of the line below a queue that does not shape, such as fq_codel"
+            "--queue {queue}: it would always shape to {own}; autorate changes the rate of cake, cake_mq and \
+             htb, and that of the line below a queue that does not shape, such as fq_codel"
         ))),
         _ => Ok(queue),
     }

@@ -1,10 +1,12 @@
-//! A queue of the calling program, in the live arm. Parent and child are two processes: the parent sends the
-//! queue as text, and the child builds it.
+//! A user-defined queue in the live arm: of a shared library, or of the calling program. Parent and child are
+//! two processes: the parent sends the queue as text, and the child builds it.
 
 use core::fmt;
 use std::sync::Arc;
 
-use goodqueue::{Backlog, Header, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict};
+use goodqueue::{
+    Backlog, Header, Inspect, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Reconfigure, Stats, Verdict,
+};
 use goodqueue_wire::Frame;
 
 /// How the child of the live arm makes the calling program's own queues.
@@ -21,7 +23,7 @@ pub struct Own {
 /// Returns the first rule that a queue has broken, as text; `None` while it keeps all rules.
 pub(super) type Fault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// A running queue of the calling program's own.
+/// A running queue of the user's own.
 pub struct OwnQueue {
     queue: Box<dyn Boxed>,
     fault: Fault,
@@ -134,3 +136,7 @@ impl Queue<Frame> for OwnQueue {
         self.queue.counters(each);
     }
 }
+
+impl Inspect for OwnQueue {}
+
+impl Reconfigure<Frame> for OwnQueue {}

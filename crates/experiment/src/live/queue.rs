@@ -3,16 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::thread;
 
-use goodqueue::cake::{Member, TinState};
+use goodqueue::cake::Member;
 use goodqueue::spec::{Link, QueueParams};
-use goodqueue::{
-    AnyQueue, Backlog, BuildError, Bytes, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate,
-    Reconfigure, Rng, Span, Stats, Verdict,
-};
-use goodqueue_own::{Library, LibraryQueue};
+use goodqueue::{Bytes, ETHERNET_FRAME, EitherQueue, QueueSpec, Rate, Rng, Span};
+use goodqueue_own::Library;
 use goodqueue_wire::{Frame, MOST_QUEUES};
 
 use super::own::{Fault, Own, OwnQueue};
@@ -69,10 +65,10 @@ impl LineQueue {
                 let built = queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws);
                 RunningQueue::Catalogue(built.map_err(Error::usage)?)
             }
-            LineQueue::Own(library) => RunningQueue::Own(library.queue(draws.next_u64())),
+            LineQueue::Own(library) => RunningQueue::Own(of_library(library, draws.next_u64())),
             LineQueue::Program { name, text, own } => {
                 let made = (own.make)(text, draws.next_u64());
-                RunningQueue::Program(made.map_err(|why| Error::Usage(format!("{name}: {why}")))?)
+                RunningQueue::Own(made.map_err(|why| Error::Usage(format!("{name}: {why}")))?)
             }
         })
     }
@@ -97,6 +93,13 @@ impl LineQueue {
         let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
         rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
     }
+}
+
+/// The queue of a library, with the seed of its random decisions.
+fn of_library(library: &Library, seed: u64) -> OwnQueue {
+    let queue = library.queue(seed);
+    let fault = queue.fault_cell();
+    OwnQueue::new(queue, move || fault.get().map(ToString::to_string))
 }
 
 /// Sets the number of instances, if the queue is a `cake_mq` and its text has none: as many as the processors
@@ -136,7 +139,7 @@ pub(super) fn shapers(
     };
     let (draws, link) = (Rng::stream(seed, node, "queue"), Link::ethernet(rate));
     let members = Member::build(&setup, setup.queues, link, goodqueue_wire::now(), draws);
-    Ok(members.map_err(Error::usage)?.into_iter().map(RunningQueue::Member).collect())
+    Ok(members.map_err(Error::usage)?.into_iter().map(|one| RunningQueue::Member(Box::new(one))).collect())
 }
 
 /// Where the queues of an engine record that they break rules.
@@ -151,7 +154,7 @@ impl fmt::Debug for Faults {
 
 impl Faults {
     pub(super) fn of(queues: [&RunningQueue; 2]) -> Faults {
-        Faults(queues.into_iter().filter_map(RunningQueue::fault).collect())
+        Faults(queues.into_iter().filter_map(RunningQueue::own).map(OwnQueue::fault).collect())
     }
 
     /// The first fault, as text.
@@ -160,107 +163,8 @@ impl Faults {
     }
 }
 
-/// A queue of the engine.
-#[allow(clippy::large_enum_variant)] // There is only one for each direction.
-pub(super) enum RunningQueue {
-    Catalogue(AnyQueue<Frame>),
-    /// An instance of `cake_mq`, in its own thread.
-    Member(Member<Frame>),
-    Own(LibraryQueue<Frame>),
-    Program(OwnQueue),
-}
-
-impl RunningQueue {
-    /// The function that reports its fault, if it can have one.
-    fn fault(&self) -> Option<Fault> {
-        match self {
-            RunningQueue::Catalogue(_) | RunningQueue::Member(_) => None,
-            RunningQueue::Own(queue) => {
-                let cell = queue.fault_cell();
-                Some(Arc::new(move || cell.get().map(ToString::to_string)))
-            }
-            RunningQueue::Program(queue) => Some(queue.fault()),
-        }
-    }
-}
-
-/// Runs `$body` with `$queue` bound to the queue inside.
-macro_rules! each {
-    ($running:expr, $queue:ident => $body:expr) => {
-        match $running {
-            RunningQueue::Catalogue($queue) => $body,
-            RunningQueue::Member($queue) => $body,
-            RunningQueue::Own($queue) => $body,
-            RunningQueue::Program($queue) => $body,
-        }
-    };
-}
-
-impl Queue<Frame> for RunningQueue {
-    fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut impl Owner<Frame>) -> Verdict {
-        each!(self, queue => queue.enqueue(now, packet, owner))
-    }
-
-    fn dequeue(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) -> Option<Frame> {
-        each!(self, queue => queue.dequeue(now, owner))
-    }
-
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        each!(self, queue => queue.next_wake(now))
-    }
-
-    fn backlog(&self) -> Backlog {
-        each!(self, queue => queue.backlog())
-    }
-
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-
-    fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
-        each!(self, queue => queue.reset(now, owner));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(each));
-    }
-}
-
-/// A user-defined queue stays as it is.
-impl Reconfigure<Frame> for RunningQueue {
-    fn reconfigure(
-        &mut self,
-        now: Nanos,
-        spec: &QueueSpec,
-        link: Link,
-        owner: &mut impl Owner<Frame>,
-    ) -> Result<(), BuildError> {
-        match self {
-            RunningQueue::Catalogue(queue) => queue.reconfigure(now, spec, link, owner),
-            RunningQueue::Member(queue) => queue.reconfigure(now, spec, link, owner),
-            RunningQueue::Own(_) | RunningQueue::Program(_) => Err(BuildError::Fixed),
-        }
-    }
-}
-
-/// A user-defined queue reports nothing.
-impl Inspect for RunningQueue {
-    fn waiting_flows(&self) -> Option<(u32, u32)> {
-        match self {
-            RunningQueue::Catalogue(queue) => queue.waiting_flows(),
-            RunningQueue::Member(queue) => queue.waiting_flows(),
-            RunningQueue::Own(_) | RunningQueue::Program(_) => None,
-        }
-    }
-
-    fn tins(&self, each: &mut dyn FnMut(TinState)) {
-        match self {
-            RunningQueue::Catalogue(queue) => queue.tins(each),
-            RunningQueue::Member(queue) => queue.tins(each),
-            RunningQueue::Own(_) | RunningQueue::Program(_) => {}
-        }
-    }
-}
+/// A queue of the engine. An instance of `cake_mq` has its own thread.
+pub(super) type RunningQueue = EitherQueue<Frame, OwnQueue>;
 
 #[cfg(test)]
 mod tests {

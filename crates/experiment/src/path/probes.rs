@@ -11,12 +11,13 @@ use goodqueue::Span;
 use goodqueue_path::client::{OpenFailure, Plan, Session, Summary, Update};
 use goodqueue_path::fill::Fill;
 use goodqueue_path::key::Key;
-use goodqueue_path::params::Params;
+use goodqueue_path::params::{Params, Refusal};
 use goodqueue_probe::echo::Schedule;
 use goodqueue_probe::net::ClockWatch;
 use goodqueue_probe::{Probe, Sample, Test};
 
 use super::{PathHost, PathTest};
+use crate::Error;
 
 /// Minimum wait for a reply, and wait for each request to open a session.
 const WAIT: Span = Span::from_secs(4);
@@ -47,28 +48,58 @@ pub(super) struct Outcome {
 /// observer, which gets the next number. `keys`: one for each host, and the observer's.
 ///
 /// # Errors
-/// The host of the first failure.
-pub(super) fn open<'a>(
-    asked: &'a PathTest,
-    keys: &[Option<Key>],
-    stop: &AtomicBool,
-) -> Result<Vec<Open>, (&'a PathHost, OpenFailure)> {
+/// The first failure, with its host.
+pub(super) fn open(asked: &PathTest, keys: &[Option<Key>], stop: &AtomicBool) -> Result<Vec<Open>, Error> {
     let test = &asked.test;
     let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
-    let peer = asked.peer.as_ref().zip(test.streams().next());
-    let streams = test.streams().map(|probe| (&asked.hosts[probe.host], &keys[probe.host], probe));
-    let all: Vec<_> =
-        streams.chain(peer.map(|(peer, probe)| (peer, &keys[asked.hosts.len()], probe))).collect();
+    let hosts: Vec<(&PathHost, &Option<Key>)> = asked.hosts.iter().chain(&asked.peer).zip(keys).collect();
+    let of_peer = test.streams().next().filter(|_| asked.peer.is_some());
+    let streams = test.streams().map(|probe| (probe.host, probe));
+    let all: Vec<_> = streams.chain(of_peer.map(|probe| (asked.hosts.len(), probe))).collect();
     let count = all.len() as u64;
-    let open = |(number, (host, key, probe)): (u32, (&'a PathHost, &Option<Key>, &Probe))| {
+    let open = |(number, (host, probe)): (u32, (usize, &Probe))| {
+        let is_peer = host == asked.hosts.len();
+        let (host, key) = hosts[host];
         // Probes are spread over the interval, so that they do not queue behind each other.
         let spread = probe.interval.0 * u64::from(number) / count;
         let plan = plan(host.address, test, probe, key.as_ref());
         let start = i64::try_from(spread).unwrap_or(0) - idle;
-        let session = Session::open(plan, stop).map_err(|failure| (host, failure))?;
+        let session = Session::open(plan, stop).map_err(|failure| explain(host, &failure, is_peer))?;
         Ok(Open { session, number, start })
     };
     (0..).zip(all).map(open).collect()
+}
+
+/// A session of probes that did not open, with its cure.
+fn explain(host: &PathHost, failure: &OpenFailure, is_peer: bool) -> Error {
+    let (host, port) = (&host.name, host.address.port());
+    let why = match failure {
+        OpenFailure::Unreachable if is_peer => {
+            "nobody listens at this observer (--peer); start `goodqueue server` there".to_owned()
+        }
+        OpenFailure::Silent if is_peer => {
+            "this observer (--peer) does not answer; start `goodqueue server` there, let UDP through its firewall, \
+             and if it has a key, append =KEY"
+                .to_owned()
+        }
+        OpenFailure::Unreachable => {
+            "nobody listens there; start `goodqueue server` at the other end".to_owned()
+        }
+        OpenFailure::Silent => {
+            "no answer to probes; is the host right, does a firewall let UDP through, and does the server have a key \
+             (--key)?"
+                .to_owned()
+        }
+        OpenFailure::Refused(Some(Refusal::Full | Refusal::PrefixFull)) => {
+            "the server has too many sessions now: try again in a minute".to_owned()
+        }
+        OpenFailure::Restricted(_) => {
+            "the server allows less than this test needs: a shorter --length, or other limits at the server"
+                .to_owned()
+        }
+        other => other.to_string(),
+    };
+    Error::Machine(format!("{host}, UDP port {port}: {why}"))
 }
 
 fn plan(server: SocketAddr, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan {
@@ -153,5 +184,26 @@ impl Open {
             Err(error) => outcome.error = Some(error.to_string()),
         }
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_observer_is_told_as_one() {
+        let address = std::net::SocketAddr::from(([192, 0, 2, 7], 2112));
+        let host = PathHost { name: "192.0.2.7".into(), address, key: None };
+        let told = |failure: OpenFailure, is_peer: bool| explain(&host, &failure, is_peer).to_string();
+        assert_eq!(
+            told(OpenFailure::Unreachable, true),
+            "192.0.2.7, UDP port 2112: nobody listens at this observer (--peer); start `goodqueue server` there"
+        );
+        assert!(
+            told(OpenFailure::Silent, true).contains("(--peer) does not answer; start `goodqueue server`")
+        );
+        assert!(!told(OpenFailure::Unreachable, false).contains("--peer"));
+        assert!(!told(OpenFailure::Silent, false).contains("--peer"));
     }
 }

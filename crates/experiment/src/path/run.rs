@@ -6,13 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
-use goodqueue_path::client::OpenFailure;
 use goodqueue_path::hops::{Answer, Hops};
 use goodqueue_path::key::Key;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::{Control, Failure};
 use goodqueue_path::load::message::{Ended, Start};
-use goodqueue_path::params::Refusal;
 use goodqueue_probe::net::{
     ClockWatch, Far, FlowOutcome, LoadSummary, NetError, SharedClock, check, run_load,
 };
@@ -111,43 +109,6 @@ fn explain(host: &PathHost, failure: &Failure) -> Error {
         Failure::Stopped => Error::Interrupted(0),
         other => Error::Machine(format!("{host}, TCP port {port}: {other}")),
     }
-}
-
-/// Whether this is the second observer and none of the servers.
-fn is_peer(asked: &PathTest, host: &PathHost) -> bool {
-    asked.peer.as_ref().is_some_and(|peer| std::ptr::eq(peer, host))
-}
-
-/// A session of probes that did not open, with its cure.
-fn explain_open(host: &PathHost, failure: &OpenFailure, is_peer: bool) -> Error {
-    let (host, port) = (&host.name, host.address.port());
-    let why = match failure {
-        OpenFailure::Unreachable if is_peer => {
-            "nobody listens at this observer (--peer); start `goodqueue server` there".to_owned()
-        }
-        OpenFailure::Silent if is_peer => {
-            "this observer (--peer) does not answer; start `goodqueue server` there, let UDP through its firewall, \
-             and if it has a key, append =KEY"
-                .to_owned()
-        }
-        OpenFailure::Unreachable => {
-            "nobody listens there; start `goodqueue server` at the other end".to_owned()
-        }
-        OpenFailure::Silent => {
-            "no answer to probes; is the host right, does a firewall let UDP through, and does the server have a key \
-             (--key)?"
-                .to_owned()
-        }
-        OpenFailure::Refused(Some(Refusal::Full | Refusal::PrefixFull)) => {
-            "the server has too many sessions now: try again in a minute".to_owned()
-        }
-        OpenFailure::Restricted(_) => {
-            "the server allows less than this test needs: a shorter --length, or other limits at the server"
-                .to_owned()
-        }
-        other => other.to_string(),
-    };
-    Error::Machine(format!("{host}, UDP port {port}: {why}"))
 }
 
 /// One load: what was measured, if anything, and how it ended.
@@ -289,8 +250,7 @@ impl<'a> Underway<'a> {
             key.map_err(|error| Error::Usage(format!("--key: {error}")))
         });
         let keys: Vec<Option<Key>> = keys.collect::<Result<_, _>>()?;
-        let probes = probes::open(asked, &keys, &AtomicBool::new(false))
-            .map_err(|(host, failure)| explain_open(host, &failure, is_peer(asked, host)))?;
+        let probes = probes::open(asked, &keys, &AtomicBool::new(false))?;
         let of_load =
             (0..).zip(&asked.test.flows).filter(|(_, flow)| load.directions.contains(&flow.direction));
         let (numbers, flows): (Vec<u32>, Vec<_>) = of_load.map(|(i, flow)| (i, flow.clone())).unzip();
@@ -606,22 +566,6 @@ impl<'a> Underway<'a> {
 mod tests {
     use super::*;
     use goodqueue_probe::{Params, resolve};
-
-    #[test]
-    fn a_dead_observer_is_told_as_one() {
-        let address = std::net::SocketAddr::from(([192, 0, 2, 7], 2112));
-        let host = PathHost { name: "192.0.2.7".into(), address, key: None };
-        let told = |failure: OpenFailure, is_peer: bool| explain_open(&host, &failure, is_peer).to_string();
-        assert_eq!(
-            told(OpenFailure::Unreachable, true),
-            "192.0.2.7, UDP port 2112: nobody listens at this observer (--peer); start `goodqueue server` there"
-        );
-        assert!(
-            told(OpenFailure::Silent, true).contains("(--peer) does not answer; start `goodqueue server`")
-        );
-        assert!(!told(OpenFailure::Unreachable, false).contains("--peer"));
-        assert!(!told(OpenFailure::Silent, false).contains("--peer"));
-    }
 
     #[test]
     fn a_system_that_tells_nothing_of_its_connections_is_noticed() {

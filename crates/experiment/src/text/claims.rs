@@ -5,7 +5,7 @@ pub(super) mod kind;
 
 use goodqueue::Span;
 
-use super::keys::{CLAIM, REPRODUCTION};
+use super::keys::{CLAIM, REMARK, REPRODUCTION};
 use super::load::Far;
 use super::read::{self, At, Read, Section, Wrong};
 use crate::figure::{Figure, Unit};
@@ -159,6 +159,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     if claims.is_empty() {
         return Err(Wrong::new(section.at, "[reproduction] without a [[claim]]: nothing would be judged"));
     }
+    let remarks = root.sections("remark", &REMARK)?.iter().map(remark).collect::<Read<Vec<_>>>()?;
     let show: Vec<usize> = match section.plain("show", read::list(read::text))? {
         None => (0..labels.len()).collect(),
         Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
@@ -183,7 +184,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         dots,
         pair,
         delays: delays(&section, labels, far)?,
-        claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
+        claims: claims.iter().map(|one| claim(one, labels, far, load, &remarks)).collect::<Read<_>>()?,
     }))
 }
 
@@ -268,7 +269,33 @@ fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
     section.required(name, found)
 }
 
-fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Claim> {
+/// The name and the text of a remark.
+fn remark(section: &Section<'_>) -> Read<(String, String)> {
+    let name = needed(section, "name")?;
+    read::check_name(&name, "a remark")?;
+    Ok((name.value, needed(section, "text")?.value))
+}
+
+/// A text, or that of the remark with this name.
+fn said(section: &Section<'_>, key: &str, remarks: &[(String, String)]) -> Read<Option<String>> {
+    let Some(said) = section.read(key, read::text)? else { return Ok(None) };
+    match remarks.iter().find(|(name, _)| *name == said.value) {
+        Some((_, text)) => Ok(Some(text.clone())),
+        None if remarks.is_empty() || said.value.contains(' ') => Ok(Some(said.value)),
+        None => {
+            let what = format!("no [[remark]] is called `{}`", said.value.escape_debug());
+            Err(Wrong::new(said.at, what))
+        }
+    }
+}
+
+fn claim(
+    section: &Section<'_>,
+    labels: &[&str],
+    far: &Far,
+    load: Span,
+    remarks: &[(String, String)],
+) -> Read<Claim> {
     let class = section.plain("class", read::words::<Class>)?;
     let figure = section.plain("figure", read::words::<Figure>)?;
     let kind = section.plain("kind", read::words::<Kind>)?;
@@ -286,15 +313,14 @@ fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<
         stations: stations(section, figure, far)?,
         window: window(section, figure, load)?,
         held: held(section, kind, class, figure, labels)?,
-        stated: stated(section)?,
-        history: section.plain("history", read::text)?,
+        stated: stated(section, remarks)?,
+        history: said(section, "history", remarks)?,
     })
 }
 
 /// The verdict that the file states.
-fn stated(section: &Section<'_>) -> Read<Stated> {
-    let (missed, undecided) = (section.plain("missed", read::text)?, section.plain("undecided", read::text)?);
-    match (missed, undecided) {
+fn stated(section: &Section<'_>, remarks: &[(String, String)]) -> Read<Stated> {
+    match (said(section, "missed", remarks)?, said(section, "undecided", remarks)?) {
         (Some(_), Some(_)) => Err(Wrong::new(section.at, "missed, or undecided: not both")),
         (Some(cause), None) => Ok(Stated::Missed(cause)),
         (None, Some(cause)) => Ok(Stated::Undecided(cause)),

@@ -11,8 +11,8 @@ use crate::limit::Limit;
 use crate::sweep::{Aim, Axis, Design, Levels, Quantity, Sweep, Text};
 
 /// Keys that cannot vary: those that are run with every point, and those that are not part of a run.
-const REFUSED: [&str; 8] =
-    ["about", "seed", "seeds", "repetitions", "output", "reproduction", "claim", "sweep"];
+const REFUSED: [&str; 9] =
+    ["about", "seed", "seeds", "repetitions", "output", "reproduction", "remark", "claim", "sweep"];
 
 /// A table `[sweep]`, before its experiment is read.
 pub(super) struct Order {

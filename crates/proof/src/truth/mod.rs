@@ -23,10 +23,6 @@ use goodqueue::codel::Parity;
 use case::Case;
 use summary::Outcome;
 
-/// The words for the parities of `CoDel` that are tried, on the command line and in results: as Linux since
-/// its fix of March 2026, whose rare corners with the wrapping clock no case reaches, and as Linux before it.
-pub const PARITIES: [(&str, Parity); 2] = [("mended", Parity::Sane), ("stale", Parity::LinuxStale)];
-
 /// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

@@ -69,7 +69,7 @@ pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
     for case in &report.cases {
         match &case.ending {
             Ending::Within { .. } => {}
-            Ending::NeedsParity { mended, .. } => parity.extend(listed(case, mended.misses())),
+            Ending::NeedsParity { sane, .. } => parity.extend(listed(case, sane.misses())),
             Ending::Undecided { run } => undecided.extend(listed(case, run.undecided())),
             Ending::Outside { run, stale } => {
                 outside.extend(listed(case, run.misses()));

@@ -140,8 +140,8 @@ fn stale_state_is_tried_where_fq_codel_is_outside() {
             double(outcome);
         }
     });
-    let Ending::NeedsParity { mended, stale } = ending(&report, LONG) else { panic!("needs parity") };
-    assert_eq!((mended.misses().count(), stale.misses().count()), (1, 0));
+    let Ending::NeedsParity { sane, stale } = ending(&report, LONG) else { panic!("needs parity") };
+    assert_eq!((sane.misses().count(), stale.misses().count()), (1, 0));
     assert!(report.end().is_ok());
     assert!(report.to_string().contains("NEEDS PARITY"));
     // Outside both ways; and codel alone is not tried a second time.

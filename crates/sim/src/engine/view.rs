@@ -10,7 +10,7 @@ use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
 use crate::device::{AirEnds, Device};
 use crate::lanes::Lane;
 use crate::link::{Link, LinkCounters};
-use crate::own_queue::EitherQueue;
+use crate::own_queue::{EitherQueue, Running};
 use crate::owner::LaneOwner;
 use crate::sojourn::Sojourn;
 use crate::tap::TraceEvent;
@@ -127,7 +127,7 @@ impl LinkView<'_> {
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         if let Some((node, output)) = self.port {
-            return node.queues(output).find_map(EitherQueue::fault);
+            return node.queues(output).filter_map(EitherQueue::own).find_map(Running::fault);
         }
         self.link.device.as_ref().and_then(Device::fault)
     }

@@ -6,8 +6,8 @@ use crate::figure::FIGURES;
 /// Published figures of an experiment.
 pub(crate) static REPRODUCTION: Table = Table {
     name: "reproduction",
-    doc: "Published figures for this experiment. `goodqueue reproduce` runs it with all seeds and compares the \
-          intervals of the figures with the claims.",
+    doc: "Published figures for this experiment. `goodqueue reproduce` runs it with all seeds and compares \
+          the intervals of the figures with the claims.",
     keys: &[
         key("title", Kind::Text, "required", "what is reproduced, in a few words"),
         key("source", Kind::Text, "required", "who published it"),
@@ -29,9 +29,9 @@ pub(crate) static REPRODUCTION: Table = Table {
                 Kind::Word("dots"),
             ]),
             "overview",
-            "overview: goodput and round trips over time; histogram: of the round trips of each variant; airtime: who uses \
-             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected; \
-             dots: figures of each variant next to the published ones",
+            "overview: goodput and round trips over time; histogram: of the round trips of each variant; \
+             airtime: who uses the air; shares: the same over the whole time; video: the bit rates that the \
+             first video's player selected; dots: figures of each variant next to the published ones",
         ),
         key(
             "headline",
@@ -43,8 +43,8 @@ pub(crate) static REPRODUCTION: Table = Table {
             "dots",
             Kind::List(&Kind::Text),
             "none",
-            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\" or \"FIGURE STATION, each STATION\", \
-             where each of the others has a stroke",
+            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\" or \"FIGURE \
+             STATION, each STATION\", where each of the others has a stroke",
         ),
         key(
             "pair",
@@ -56,9 +56,21 @@ pub(crate) static REPRODUCTION: Table = Table {
             "delays",
             Kind::List(&Kind::Text),
             "none",
-            "a further picture, the distributions of round trips: the stations that have a line, and those that have dots",
+            "a further picture, the distributions of round trips: the stations that have a line, and those \
+             that have dots",
         ),
         key("delays_of", Kind::List(&Kind::Text), "none", "the variants of that picture"),
+    ],
+    also: None,
+};
+
+/// A text that several claims share.
+pub(crate) static REMARK: Table = Table {
+    name: "remark",
+    doc: "A text that several claims share. They give its name for `missed`, `undecided` or `history`.",
+    keys: &[
+        key("name", Kind::Text, "required", "a word, with which claims refer to it"),
+        key("text", Kind::Text, "required", "the text"),
     ],
     also: None,
 };
@@ -77,8 +89,9 @@ const NAMES: [Kind; FIGURES.len()] = {
 /// A published figure or relation.
 pub(crate) static CLAIM: Table = Table {
     name: "claim",
-    doc: "A published, computed or expected figure or relation. It compares a figure of one variant, or its ratio to that of another \
-          (`over`), with a value or with bounds; or it states the order of several variants.",
+    doc: "A published, computed or expected figure or relation. It compares a figure of one variant, or its \
+          ratio to that of another (`over`), with a value or with bounds; or it states the order of several \
+          variants.",
     keys: &[
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
@@ -91,8 +104,8 @@ pub(crate) static CLAIM: Table = Table {
                 Kind::Word("expectation"),
             ]),
             "required",
-            "measured: others published it; model: a formula gives it; construction: a parameter of this file was set to \
-             give it; expectation: nobody published it",
+            "measured: others published it; model: a formula gives it; construction: a parameter of this \
+             file was set to give it; expectation: nobody published it",
         ),
         key(
             "basis",
@@ -104,8 +117,8 @@ pub(crate) static CLAIM: Table = Table {
             "same",
             Kind::Text,
             "none",
-            "a name for the published figure, if several claims are about it: in the totals they count once, with the \
-             worst verdict",
+            "a name for the published figure, if several claims are about it: in the totals they count once, \
+             with the worst verdict",
         ),
         key(
             "class",
@@ -127,13 +140,15 @@ pub(crate) static CLAIM: Table = Table {
             "station",
             Kind::Text,
             "all",
-            "the station, or all stations of one entry with count: for figures of the air, ping, mos, page_load, video, call and game",
+            "the station, or all stations of one entry with count: for figures of the air, ping, mos, \
+             page_load, video, call and game",
         ),
         key(
             "from",
             time(FROM_NOTHING, DAY),
             "0s",
-            "start of a window of the load: for figures of airtime, ping, goodput_up, goodput_down, video_bitrate and video_changes",
+            "start of a window of the load: for figures of airtime, ping, goodput_up, goodput_down, \
+             video_bitrate and video_changes",
         ),
         key("to", time(SOME, DAY), "the end", "end of that window"),
         key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
@@ -156,19 +171,22 @@ pub(crate) static CLAIM: Table = Table {
             "missed",
             Kind::Text,
             "none",
-            "why the claim is missed, as far as we know; it is an error if it is not missed",
+            "why the claim is missed, as far as we know, or the name of a `remark` that says it; it is an \
+             error if it is not missed",
         ),
         key(
             "undecided",
             Kind::Text,
             "none",
-            "what is known about a claim whose interval crosses the bound; it is an error if it does not cross it",
+            "what is known about a claim whose interval crosses the bound, or the name of a `remark`; it is \
+             an error if it does not cross it",
         ),
         key(
             "history",
             Kind::Text,
             "none",
-            "how the claim was changed, split or added after a first result, with both results",
+            "how the claim was changed, split or added after a first result, with both results, or the name \
+             of a `remark`",
         ),
     ],
     also: None,

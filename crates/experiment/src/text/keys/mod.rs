@@ -10,7 +10,7 @@ pub(crate) mod wifi;
 
 use goodqueue::Span;
 
-pub(crate) use claims::{CLAIM, REPRODUCTION};
+pub(crate) use claims::{CLAIM, REMARK, REPRODUCTION};
 pub(crate) use key::*;
 pub(crate) use sweep::{AXIS, SWEEP};
 pub(crate) use switches::{SWITCH, SWITCH_CHANGE};
@@ -94,6 +94,7 @@ pub(crate) static ROOT: Table = Table {
             "none",
             "published figures for this experiment, for `goodqueue reproduce`",
         ),
+        key("remark", Kind::Tables(&REMARK), "none", "texts that several claims share"),
         key("claim", Kind::Tables(&CLAIM), "none", "the published figures, one by one"),
         key("sweep", Kind::Table(&SWEEP), "none", "keys that vary, for `goodqueue sweep`"),
     ],
@@ -123,8 +124,9 @@ pub(crate) static TEST: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, \
-             lp, or the path of a library of your own; of rrul_var several, in turn: \"cubic,bbr\"",
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, \
+             westwood, vegas, cdg, lp, or the path of a library of your own; of rrul_var several, in turn: \
+             \"cubic,bbr\"",
         ),
         key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
         key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
@@ -140,15 +142,16 @@ pub(crate) static TEST: Table = Table {
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls, pages and a video in addition to the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
+            "calls, pages and a video in addition to the test's own probes: voip, voip:EF (any DSCP), web, \
+             web:large, dash, videocall, game, game:30 (both with :DSCP)",
         ),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
         key(
             "start_jitter",
             time(FROM_NOTHING, MINUTE),
             "10ms",
-            "largest random delay of the start of each flow, source, browser, player, video call and game; with 0s all \
-             start exactly as planned, probes too",
+            "largest random delay of the start of each flow, source, browser, player, video call and game; \
+             with 0s all start exactly as planned, probes too",
         ),
     ],
     also: None,
@@ -176,8 +179,8 @@ pub(crate) static TCP: Table = Table {
             "gro",
             time(Span::from_micros(1), Span::from_millis(10)),
             "none: offloads are off",
-            "receiving devices of hosts and routers join segments (GRO); they gather packets for this time before they \
-             are polled (`ethtool -C rx-usecs`)",
+            "receiving devices of hosts and routers join segments (GRO); they gather packets for this time \
+             before they are polled (`ethtool -C rx-usecs`)",
         ),
     ],
     also: None,
@@ -197,7 +200,8 @@ pub(crate) static SIMPLE: Table = Table {
             "line",
             Kind::Text,
             "none",
-            "a ready-made line from `goodqueue lines`, with rates, round-trip time and buffers; the other keys override these",
+            "a ready-made line from `goodqueue lines`, with rates, round-trip time and buffers; the other \
+             keys override these",
         ),
         key("rate", Kind::Rate, "20mbit", "rate both ways"),
         key("up", RATE_OR_TRACE, "rate", "rate towards the servers, or a trace"),
@@ -224,7 +228,8 @@ pub(crate) static SIMPLE: Table = Table {
             "shape",
             SHAPE,
             "none",
-            "puts the queues under comparison into a router in front of the modem, which shapes to this, both ways",
+            "puts the queues under comparison into a router in front of the modem, which shapes to this, \
+             both ways",
         ),
         key("shape_up", SHAPE, "shape", "the same towards the servers"),
         key("shape_down", SHAPE, "shape", "the same towards the client"),
@@ -243,8 +248,8 @@ pub(crate) static SIMPLE_TRACE: Table = Table {
 /// A link of a network.
 pub(crate) static LINK: Table = Table {
     name: "link",
-    doc: "A link, in both directions. It has these keys and those of [link.up]. Keys written here apply both ways; \
-          [link.up] and [link.down] override them.",
+    doc: "A link, in both directions. It has these keys and those of [link.up]. Keys written here apply both \
+          ways; [link.up] and [link.down] override them.",
     keys: &[
         key(
             "between",
@@ -262,9 +267,9 @@ pub(crate) static LINK: Table = Table {
 /// A network of a known shape.
 pub(crate) static TOPOLOGY: Table = Table {
     name: "topology",
-    doc: "A network of a known shape with several clients, each of which has a server. It has these keys and those of \
-          [link.up], which apply to the links between routers or switches in both directions; in a fat tree to those \
-          of hosts, too, except for the queue of a host.",
+    doc: "A network of a known shape with several clients, each of which has a server. It has these keys and \
+          those of [link.up], which apply to the links between routers or switches in both directions; in a \
+          fat tree to those of hosts, too, except for the queue of a host.",
     keys: &[
         key("kind", Kind::Text, "required", "dumbbell, parking-lot or fat-tree"),
         key("pairs", count(1, 1000), "1", "of a dumbbell: clients, each with a server"),
@@ -345,7 +350,8 @@ pub(crate) static DIRECTION: Table = Table {
             "lanes",
             count(1, 1024),
             "1",
-            "number of hardware queues, each with its own queue and ring (mq); with cake_mq they share its rate",
+            "number of hardware queues, each with its own queue and ring (mq); with cake_mq they share its \
+             rate",
         ),
         key("delay", time(FROM_NOTHING, LONGEST), "0s", "propagation delay"),
         key(
@@ -452,8 +458,8 @@ const CC: Key = key(
     "cc",
     Kind::Text,
     "cubic",
-    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp, or the path of a library of \
-     your own",
+    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp, or the path of a \
+     library of your own",
 );
 const MARK: Key = key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8");
 
@@ -517,23 +523,24 @@ pub(crate) static UDP: Table = Table {
 /// User-defined traffic.
 pub(crate) static TRAFFIC: Table = Table {
     name: "traffic",
-    doc: "Many TCP flows, each with a size, over connections of their own. Their completion times are measured. \
-          One of load, per_second, file and users says how often they come.",
+    doc: "Many TCP flows, each with a size, over connections of their own. Their completion times are \
+          measured. One of load, per_second, file and users says how often they come.",
     keys: &[
         key("name", Kind::Text, "traffic and its number", "what reports call it"),
         key(
             "from",
             Kind::Text,
             "client",
-            "the host that sends; from a server the client asks, and opens. In a network of links any node, with any \
-             other as `to`; without that its partner (serverN of clientN)",
+            "the host that sends; from a server the client asks, and opens. In a network of links any node, \
+             with any other as `to`; without that its partner (serverN of clientN)",
         ),
         key("to", Kind::Text, "server", "the host that receives; in a network of links any node"),
         key(
             "load",
             Kind::OneOf(&[Kind::LineShare, Kind::Rate]),
             "none",
-            "the mean rate of the flows with their headers, as a share of the slowest line on their way, or as a rate",
+            "the mean rate of the flows with their headers, as a share of the slowest line on their way, or \
+             as a rate",
         ),
         key(
             "per_second",
@@ -552,8 +559,8 @@ pub(crate) static TRAFFIC: Table = Table {
             "file",
             Kind::Text,
             "none",
-            "when flows come, in a file in the folder of this file: lines of seconds and, after a comma, bytes; \
-             a Mahimahi trace (*.trace); or a capture (pcap)",
+            "when flows come, in a file in the folder of this file: lines of seconds and, after a comma, \
+             bytes; a Mahimahi trace (*.trace); or a capture (pcap)",
         ),
         key(
             "users",
@@ -566,8 +573,8 @@ pub(crate) static TRAFFIC: Table = Table {
             "every",
             time(SOME, HOUR),
             "none",
-            "a user does not think, but asks this long after it has asked for the last one; if it does not have that \
-             by then, when it has it",
+            "a user does not think, but asks this long after it has asked for the last one; if it does not \
+             have that by then, when it has it",
         ),
         key(
             "requests",
@@ -604,14 +611,16 @@ pub(crate) static TRAFFIC: Table = Table {
             "size",
             Kind::Text,
             "required, unless cdf or file has it",
-            "payload of a flow: 10k; exponential,mean=50k; pareto,mean=50k,shape=1.2; lognormal,mean=50k,sigma=2; \
-             web-search (DCTCP, SIGCOMM 2010); or data-mining (VL2, SIGCOMM 2009)",
+            "payload of a flow: 10k; exponential,mean=50k; pareto,mean=50k,shape=1.2; \
+             lognormal,mean=50k,sigma=2; web-search (DCTCP, SIGCOMM 2010); or data-mining (VL2, SIGCOMM \
+             2009)",
         ),
         key(
             "cdf",
             Kind::Text,
             "none",
-            "a file in the folder of this file instead: lines of bytes and the share of flows up to that, linear between",
+            "a file in the folder of this file instead: lines of bytes and the share of flows up to that, \
+             linear between",
         ),
         CC,
         MARK,
@@ -627,7 +636,7 @@ pub(crate) static TRAFFIC: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub(crate) static TABLES: [&Table; 32] = [
+pub(crate) static TABLES: [&Table; 33] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -657,6 +666,7 @@ pub(crate) static TABLES: [&Table; 32] = [
     &UDP,
     &TRAFFIC,
     &REPRODUCTION,
+    &REMARK,
     &CLAIM,
     &SWEEP,
     &AXIS,

@@ -24,8 +24,8 @@ const MOST_POINTS: u64 = 10_000_000;
 /// A sweep over keys.
 pub(crate) static SWEEP: Table = Table {
     name: "sweep",
-    doc: "A sweep over keys of the experiment, for `goodqueue sweep`. Each point is run with all seeds and all \
-          variants. `goodqueue run` leaves this table out.",
+    doc: "A sweep over keys of the experiment, for `goodqueue sweep`. Each point is run with all seeds and \
+          all variants. `goodqueue run` leaves this table out.",
     keys: &[
         key("axis", Kind::Tables(&AXIS), "required", "the keys that vary"),
         key(
@@ -44,9 +44,9 @@ pub(crate) static SWEEP: Table = Table {
                 Kind::Word("bayes"),
             ]),
             "grid",
-            "grid: each value with each; random: points drawn at random; latin: a Latin hypercube; halving: a Latin \
-             hypercube of which ever fewer points get ever more seeds; bayes: Optuna chooses each point from those before \
-             it (needs the Python package with goodqueue[optuna])",
+            "grid: each value with each; random: points drawn at random; latin: a Latin hypercube; halving: \
+             a Latin hypercube of which ever fewer points get ever more seeds; bayes: Optuna chooses each \
+             point from those before it (needs the Python package with goodqueue[optuna])",
         ),
         key("points", count(2, MOST_POINTS), "required, unless a grid", "number of points"),
         key("seed", count(0, i64::MAX as u64), "1", "root of what the design draws at random"),

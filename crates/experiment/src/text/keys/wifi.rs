@@ -11,7 +11,8 @@ pub(crate) const MOST_STATIONS: u64 = 1000;
 const KNOB: Kind = time(Span::from_micros(2), Span::from_secs(100));
 const AQL: Kind = time(Span::from_micros(1), Span::from_secs(1));
 const RATES: &str = "a rate: mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
-                     he80-2ss-mcs11-gi0.8, ofdm54, dsss1; or auto: rate control by sampling, like Minstrel-HT";
+                     he80-2ss-mcs11-gi0.8, ofdm54, dsss1; or auto: rate control by sampling, like \
+                     Minstrel-HT";
 const GUARDS: Kind =
     Kind::OneOf(&[Kind::Word("0.4us"), Kind::Word("0.8us"), Kind::Word("1.6us"), Kind::Word("3.2us")]);
 const SNR: Kind = Kind::Number { least: -20, most: 100 };
@@ -19,9 +20,9 @@ const SNR: Kind = Kind::Number { least: -20, most: 100 };
 /// A Wi-Fi network.
 pub(crate) static WIFI: Table = Table {
     name: "wifi",
-    doc: "A Wi-Fi network instead of [link]: a server, a wire, an access point (node `ap`), and stations on its air. The \
-          rate and errors given here apply to stations that do not set their own. A file with this table alone is what \
-          `goodqueue run TEST --link FILE` takes.",
+    doc: "A Wi-Fi network instead of [link]: a server, a wire, an access point (node `ap`), and stations on \
+          its air. The rate and errors given here apply to stations that do not set their own. A file with \
+          this table alone is what `goodqueue run TEST --link FILE` takes.",
     keys: &[
         key("station", Kind::Tables(&STATION), "none: it takes one", "the stations"),
         key("band", Kind::OneOf(&[Kind::Word("5GHz"), Kind::Word("2.4GHz")]), "5GHz", "band of the channel"),
@@ -38,7 +39,8 @@ pub(crate) static WIFI: Table = Table {
                 Kind::Word("ax"),
             ]),
             "ht",
-            "802.11n, ac, ax, a/g or b, or these letters; it decides what mcs means and how long aggregates may be",
+            "802.11n, ac, ax, a/g or b, or these letters; it decides what mcs means and how long aggregates \
+             may be",
         ),
         key("width", count(20, 160), "20", "MHz"),
         key("nss", count(1, 8), "1; with ht, from the MCS", "spatial streams"),
@@ -55,31 +57,34 @@ pub(crate) static WIFI: Table = Table {
             "snr_errors",
             Kind::OneOf(&[Kind::Word("sensitivity"), Kind::Word("code")]),
             "sensitivity",
-            "what is lost at `snr`. sensitivity: a tenth of MPDUs of 1000 bytes at the sensitivity that 802.11 asks for, and \
-             a slope that is a choice; code: by modulation and code (Pei and Henderson, 2010)",
+            "what is lost at `snr`. sensitivity: a tenth of MPDUs of 1000 bytes at the sensitivity that \
+             802.11 asks for, and a slope that is a choice; code: by modulation and code (Pei and Henderson, \
+             2010)",
         ),
         key("errors", Kind::Share, "0", "share of MPDUs in error at every rate; instead of snr"),
         key(
             "capture",
             Kind::Switch,
             "false",
-            "whether the strongest of the frames that collide may be received; where `snr` is known of all of them. A \
-             station hears another one as well as the access point does",
+            "whether the strongest of the frames that collide may be received; where `snr` is known of all \
+             of them. A station hears another one as well as the access point does",
         ),
         key(
             "driver",
             WORDS,
             "ath9k",
-            "driver of the access point and the version of Linux that had it; without a version it is the newest one. \
-             ath9k-4.4: FIFOs below a queue discipline; ath9k-4.10: mac80211's queues, stations in turn; ath9k-4.11: its \
-             own airtime scheduler (ATC 2017); ath9k-6.1: mac80211's scheduler; ath10k-4.4: firmware below a queue \
-             discipline; ath10k-4.19: firmware below mac80211's queues, stations in turn; ath10k-6.1: firmware below mac80211's queues and scheduler, with AQL",
+            "driver of the access point and the version of Linux that had it; without a version it is the \
+             newest one. ath9k-4.4: FIFOs below a queue discipline; ath9k-4.10: mac80211's queues, stations \
+             in turn; ath9k-4.11: its own airtime scheduler (ATC 2017); ath9k-6.1: mac80211's scheduler; \
+             ath10k-4.4: firmware below a queue discipline; ath10k-4.19: firmware below mac80211's queues, \
+             stations in turn; ath10k-6.1: firmware below mac80211's queues and scheduler, with AQL",
         ),
         key(
             "queue",
             Kind::Text,
             "pfifo:1000",
-            "ath9k-4.4, and ath10k with above = \"qdisc\": the queue discipline; $queue is the one under comparison",
+            "ath9k-4.4, and ath10k with above = \"qdisc\": the queue discipline; $queue is the one under \
+             comparison",
         ),
         key(
             "fifo",
@@ -91,22 +96,23 @@ pub(crate) static WIFI: Table = Table {
             "above",
             Kind::OneOf(&[Kind::Word("fq_codel"), Kind::Word("fq"), Kind::Word("fifo"), Kind::Word("qdisc")]),
             "qdisc with ath10k-4.4, otherwise fq_codel",
-            "ath10k: the queues above the firmware. fq_codel, fq: mac80211's queues with and without CoDel; fifo: a FIFO \
-             of 64 packets for each station and TID, 512 in total (2016); qdisc: `queue`",
+            "ath10k: the queues above the firmware. fq_codel, fq: mac80211's queues with and without CoDel; \
+             fifo: a FIFO of 64 packets for each station and TID, 512 in total (2016); qdisc: `queue`",
         ),
         key("firmware", count(1, 65_536), "1424", "ath10k: packets that the firmware holds"),
         key(
             "firmware_full",
             Kind::OneOf(&[Kind::Word("holds"), Kind::Word("drops")]),
             "holds",
-            "ath10k: what happens to packets when the firmware is full. holds: they wait above it; drops: they are lost",
+            "ath10k: what happens to packets when the firmware is full. holds: they wait above it; drops: \
+             they are lost",
         ),
         key(
             "firmware_station",
             count(1, 65_536),
             "no limit",
-            "ath10k with mac80211's queues: the most packets of a station in an access category that the firmware takes, as \
-             firmware 10.4 says for each station (num_push_allowed)",
+            "ath10k with mac80211's queues: the most packets of a station in an access category that the \
+             firmware takes, as firmware 10.4 says for each station (num_push_allowed)",
         ),
         key(
             "completions",
@@ -118,7 +124,8 @@ pub(crate) static WIFI: Table = Table {
             "airtime",
             Kind::Switch,
             "that of the driver",
-            "whether stations share airtime; otherwise they take turns (FQ-MAC). This key and the next ones are not for ath9k-4.4",
+            "whether stations share airtime; otherwise they take turns (FQ-MAC). This key and the next ones \
+             are not for ath9k-4.4",
         ),
         key(
             "airtime_flags",
@@ -136,8 +143,8 @@ pub(crate) static WIFI: Table = Table {
             "turns",
             Kind::OneOf(&[Kind::Word("lost"), Kind::Word("kept")]),
             "lost with ath9k-4.4 and ath9k-4.10, otherwise kept",
-            "ath9k without airtime: what happens if a station's turn comes while the hardware queue is full. lost: it goes to \
-             the end of the list (Linux 3.17 to 4.10); kept: it waits (since 4.11)",
+            "ath9k without airtime: what happens if a station's turn comes while the hardware queue is full. \
+             lost: it goes to the end of the list (Linux 3.17 to 4.10); kept: it waits (since 4.11)",
         ),
         key(
             "limit",
@@ -148,8 +155,9 @@ pub(crate) static WIFI: Table = Table {
                 Kind::Word("dql-station"),
             ]),
             "aql with ath10k-6.1, otherwise none",
-            "limit on packets below mac80211's queues, in addition to the hardware's. aql: airtime queue limits; none; with \
-             ath10k also dql, dql-station: byte queue limits (DQL) by hardware queue or by station",
+            "limit on packets below mac80211's queues, in addition to the hardware's. aql: airtime queue \
+             limits; none; with ath10k also dql, dql-station: byte queue limits (DQL) by hardware queue or \
+             by station",
         ),
         key("aql_low", AQL, "5ms", "pending airtime that a station may always have (aql_txq_limit)"),
         key("aql_high", AQL, "12ms", "the same while the radio has less than aql_threshold pending"),
@@ -168,8 +176,9 @@ pub(crate) static WIFI: Table = Table {
             "policy",
             Kind::OneOf(&[Kind::Word("static"), Kind::Word("dynamic"), Kind::Word("limit")]),
             "dynamic with groups, otherwise static",
-            "hostapd's airtime_mode. static (1): the weights of stations as given; dynamic (2): groups share by weight, \
-             whichever stations are active; limit (3): the weight of a group with `limit` is only an upper bound",
+            "hostapd's airtime_mode. static (1): the weights of stations as given; dynamic (2): groups share \
+             by weight, whichever stations are active; limit (3): the weight of a group with `limit` is only \
+             an upper bound",
         ),
         key("update", time(MILLI, HOUR), "200ms", "how often a policy recomputes weights"),
         key("group", Kind::Tables(&GROUP), "none", "groups of stations: networks (BSS), rooms, accounts"),
@@ -183,16 +192,17 @@ pub(crate) static WIFI: Table = Table {
             "protection",
             Kind::OneOf(&[Kind::Word("fallbacks"), Kind::Word("retries"), Kind::Word("cts")]),
             "fallbacks",
-            "what reserves the air besides `rts`, at access point and stations. fallbacks: RTS and CTS from the second rate \
-             of rate = \"auto\" on, as minstrel_ht sets it; retries: the same, and with a fixed rate from the try on at which \
-             minstrel_ht would leave it; cts: a CTS to itself in front of each PPDU, as beside stations of 802.11b",
+            "what reserves the air besides `rts`, at access point and stations. fallbacks: RTS and CTS from \
+             the second rate of rate = \"auto\" on, as minstrel_ht sets it; retries: the same, and with a \
+             fixed rate from the try on at which minstrel_ht would leave it; cts: a CTS to itself in front \
+             of each PPDU, as beside stations of 802.11b",
         ),
         key(
             "tx_sk_pacing_shift",
             count(1, 20),
             "that of `kernel` in [tcp]: 7",
-            "how much of its own uploads TCP may keep in a Wi-Fi device and its queue: 2^-n s of each connection's rate. 7 (8 \
-             ms): Linux since 5.1; 8 (4 ms): since 4.17; 10 (1 ms): before",
+            "how much of its own uploads TCP may keep in a Wi-Fi device and its queue: 2^-n s of each \
+             connection's rate. 7 (8 ms): Linux since 5.1; 8 (4 ms): since 4.17; 10 (1 ms): before",
         ),
         key(
             "aggregate_frames",
@@ -211,7 +221,8 @@ pub(crate) static WIFI: Table = Table {
             "joint_airtime",
             Kind::Switch,
             "false",
-            "whether airtime used in VO and VI is charged to BE of the same station. This key and the next ones are ideas, not in Linux",
+            "whether airtime used in VO and VI is charged to BE of the same station. This key and the next \
+             ones are ideas, not in Linux",
         ),
         key("admission", Kind::Switch, "false", "whether flows that build a queue in VO or VI move to BE"),
         key("combine", Kind::Switch, "false", "ath9k: whether packets of BE fill up aggregates of VO and VI"),
@@ -241,8 +252,9 @@ pub(crate) static WIFI: Table = Table {
             "run_from",
             Kind::OneOf(&[Kind::Word("stations"), Kind::Word("server")]),
             "stations",
-            "where the client of a test is. stations: at each station, and downloads go over the air to it; server: at the \
-             server on the wire, each host of the test is a station, and uploads go over the air to it",
+            "where the client of a test is. stations: at each station, and downloads go over the air to it; \
+             server: at the server on the wire, each host of the test is a station, and uploads go over the \
+             air to it",
         ),
     ],
     also: None,
@@ -256,7 +268,8 @@ pub(crate) static WIFI_CHANGE: Table = Table {
         "stations",
         Kind::Named(&STATION),
         "unchanged",
-        "[variant.wifi.stations.NAME] changes the station of this name, or all stations of an entry with count",
+        "[variant.wifi.stations.NAME] changes the station of this name, or all stations of an entry with \
+         count",
     )],
     also: Some(&WIFI),
 };
@@ -277,7 +290,8 @@ pub(crate) static STATION: Table = Table {
             "schedule",
             Kind::List(&Kind::Pair(&[time(FROM_NOTHING, HOUR), Kind::Text])),
             "none",
-            "times of the load with the rate that applies from then on, the first at 0s: a client that walks away",
+            "times of the load with the rate that applies from then on, the first at 0s: a client that walks \
+             away",
         ),
         key("uplink", Kind::Text, "that to the station", "the rate at which it sends"),
         key("snr", SNR, "that of [wifi]", "signal-to-noise ratio, dB, both ways"),
@@ -288,7 +302,8 @@ pub(crate) static STATION: Table = Table {
             "mac",
             Kind::Text,
             "none",
-            "its address, as in 02:00:00:00:01:00, by which `goodqueue airtime` knows it; the simulator needs none",
+            "its address, as in 02:00:00:00:01:00, by which `goodqueue airtime` knows it; the simulator \
+             needs none",
         ),
         key("load", Kind::Switch, "true", "whether it has the test's flows; otherwise it has only its probe"),
         key("probe", Kind::Switch, "true", "whether it has the test's probe"),
@@ -296,7 +311,8 @@ pub(crate) static STATION: Table = Table {
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls, pages and videos at it: voip, voip:EF, web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
+            "calls, pages and videos at it: voip, voip:EF, web, web:large, dash, videocall, game, game:30 \
+             (both with :DSCP)",
         ),
     ],
     also: None,
@@ -315,8 +331,8 @@ pub(crate) static GROUP: Table = Table {
             "interface",
             Kind::Text,
             "none",
-            "an interface of a real access point: for `goodqueue airtime`, its stations are in this group unless \
-             their own table names another; the simulator ignores it",
+            "an interface of a real access point: for `goodqueue airtime`, its stations are in this group \
+             unless their own table names another; the simulator ignores it",
         ),
     ],
     also: None,

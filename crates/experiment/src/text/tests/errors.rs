@@ -1,6 +1,7 @@
 //! Errors name their line and column, and a correct value.
 
 use super::{parse, right};
+use crate::text::Stated;
 
 /// `text` must be refused with exactly this.
 #[track_caller]
@@ -31,7 +32,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     refused(
         "about = \"x\"\nseeeds = [1]\n",
         "2:1: an experiment has no key `seeeds`; it has about, test, queues, variant, seed, repetitions, seeds, \
-         output, link, topology, switch, htb, wifi, ipv6, tcp, flow, probe, udp, traffic, reproduction, claim, sweep; did you mean seeds?",
+         output, link, topology, switch, htb, wifi, ipv6, tcp, flow, probe, udp, traffic, reproduction, remark, claim, sweep; did you mean seeds?",
     );
     refused(
         "[link]\necn = true\n",
@@ -437,4 +438,26 @@ fn a_picture_without_figures_in_words_needs_a_headline() {
     assert!(error.contains("there are no stations without [wifi]"), "{error}");
     let error = said("delays = [\"fast\", \"slow\"]\ndelays_of = [\"al\"]");
     assert!(error.contains("no variant is called `al`"), "{error}");
+}
+
+/// Claims may say by a name what several of them have in common.
+#[test]
+fn a_claim_takes_the_text_of_a_remark() {
+    let claims = |missed: &str| {
+        network(&format!(
+            "[reproduction]\ntitle = \"t\"\nsource = \"s\"\ntext = \"x\"\n\
+             [[remark]]\nname = \"loss\"\ntext = \"Packets are lost.\"\n\
+             [[claim]]\nid = \"1\"\nwhat = \"w\"\nkind = \"expectation\"\nbasis = \"b\"\nclass = \"SHAPE\"\n\
+             figure = \"rtt_p50\"\nvariant = \"all\"\nat_most = \"1s\"\nmissed = \"{missed}\"\n\
+             [[variant]]\nname = \"all\""
+        ))
+    };
+    let stated = |missed: &str| {
+        let read = parse(&claims(missed)).expect(missed);
+        read.reproduction.expect("claims").claims[0].stated.clone()
+    };
+    assert_eq!(stated("loss"), Stated::Missed("Packets are lost.".to_owned()));
+    assert_eq!(stated("Not known."), Stated::Missed("Not known.".to_owned()));
+    let error = parse(&claims("los")).map(|_| ()).expect_err("no such remark").to_string();
+    assert!(error.contains("no [[remark]] is called `los`"), "{error}");
 }
