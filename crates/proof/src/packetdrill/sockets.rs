@@ -176,6 +176,7 @@ impl Sockets {
             (host.window_scaling, host.syncookies) = (now.window_scaling, now.syncookies);
             (host.syn_linear_timeouts, host.synack_retries) = (now.syn_linear_timeouts, now.synack_retries);
             (host.is_device_full, host.has_fq) = (now.is_device_full, now.has_fq);
+            host.invalid_ratelimit = now.invalid_ratelimit;
         }
     }
 }

@@ -162,6 +162,7 @@ impl Socket {
             self.grant_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
+            self.handshake.is_crossed = true;
             self.handshake.is_wanted = true;
             self.state = State::SynRecv;
         }
@@ -175,13 +176,16 @@ impl Socket {
             if packet.seq == self.rcv_nxt() {
                 self.end(Some(SocketError::ConnectionReset));
             } else if (1..1 + u64::from(self.initial_window())).contains(&packet.seq) {
-                self.urgent.push_back(Urgent::Ack);
+                self.challenge(now, Urgent::Ack);
             }
             return;
         }
         if flags.has(Flags::SYN) && packet.seq == 0 {
             let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
             if !is_both {
+                if !self.may_answer(now, packet) {
+                    return;
+                }
                 if let Some(ecn) = self.accecn_mut() {
                     ecn.asked_again(flags, packet.ecn);
                 }
@@ -190,8 +194,10 @@ impl Socket {
                 return;
             }
         } else if packet.seq > self.rcv_nxt() + u64::from(self.initial_window()) || packet.end() < 1 {
-            self.handshake.ack = true;
-            self.urgent.push_back(Urgent::Ack);
+            if self.may_answer(now, packet) {
+                self.handshake.ack = true;
+                self.urgent.push_back(Urgent::Ack);
+            }
             return;
         }
         if !flags.has(Flags::ACK) {
@@ -295,6 +301,10 @@ impl Socket {
     fn establish(&mut self, now: Nanos, is_active: bool) {
         let is_accurate = self.halves.as_ref().is_some_and(|halves| halves.tx.accecn.is_some());
         self.state = State::Established;
+        if !is_active && !self.handshake.is_crossed {
+            // A new socket, which has answered nothing (`tcp_minisocks.c:tcp_create_openreq_child`).
+            self.last_oow_ack_time = None;
+        }
         self.start_keepalive(now);
         self.write_early(now);
         self.handshake.is_wanted = false;

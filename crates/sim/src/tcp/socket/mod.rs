@@ -81,6 +81,8 @@ pub struct Host {
     pub is_device_full: bool,
     /// The host's queue paces (`fq`; Linux `SK_PACING_FQ`).
     pub has_fq: bool,
+    /// `tcp_invalid_ratelimit`: the least time between two answers to segments that are not acceptable.
+    pub invalid_ratelimit: Span,
     /// Congestion control.
     pub cc: CcKind,
 }
@@ -108,6 +110,7 @@ impl Default for Host {
             gro_size: None,
             is_device_full: false,
             has_fq: false,
+            invalid_ratelimit: Span::from_millis(500),
             cc: CcKind::Cubic,
         }
     }
@@ -313,6 +316,8 @@ struct Handshake {
     is_deferred: bool,
     /// The SYN-ACK was sent before.
     is_again: bool,
+    /// The SYNs of both sides have crossed.
+    is_crossed: bool,
     ts_recent: u32,
     /// The window in the peer's last segment, bytes.
     window: u32,
@@ -355,6 +360,8 @@ pub struct Socket {
     handshake: Handshake,
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
+    /// The last answer to a segment that was not acceptable.
+    last_oow_ack_time: Option<Nanos>,
     error: Option<SocketError>,
     /// A router's report, used if the connection times out (Linux `sk_err_soft`).
     soft_error: Option<SocketError>,
@@ -416,6 +423,7 @@ impl Socket {
             backoff: 0,
             is_deferred: false,
             is_again: false,
+            is_crossed: false,
             ts_recent: 0,
             window: 0,
             ack: false,
@@ -427,6 +435,7 @@ impl Socket {
             handshake,
             halves: None,
             urgent: VecDeque::new(),
+            last_oow_ack_time: None,
             error: None,
             soft_error: None,
             is_given: false,
