@@ -249,8 +249,12 @@ impl Sockets {
             let is_bit = flag == "MSG_FASTOPEN" && number & MSG_FASTOPEN != 0;
             is_bit || flags.is_some_and(|flags| has_word(flags, flag))
         };
-        let how =
-            Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
+        let how = Sending {
+            more: has("MSG_MORE"),
+            end_of_record: has("MSG_EOR"),
+            zero_copy: has("MSG_ZEROCOPY"),
+            is_resumed: false,
+        };
         let is_impatient = has("MSG_DONTWAIT");
         let is_fresh = matches!(self.kind(fd), Some(Kind::Fresh));
         let no_address = || call.args.get(4).is_some_and(|to| has_word(to, "AF_UNSPEC"));
@@ -300,7 +304,8 @@ impl Sockets {
         if is_patient && progress > 0 && socket.lacks_space() {
             return Blocks;
         }
-        let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
+        let zero_copy = how.zero_copy && descriptor.zero_copy;
+        let how = Sending { zero_copy, is_resumed: progress > 0, ..how };
         let left = if how.zero_copy { behind(parts, progress) } else { vec![wanted - progress] };
         let written = progress + socket.write(now, &left, how);
         self.progress = written;
