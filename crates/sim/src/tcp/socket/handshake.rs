@@ -182,6 +182,12 @@ impl Socket {
         }
         if flags.has(Flags::SYN) && packet.seq == 0 {
             let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
+            if !is_both && self.handshake.is_crossed {
+                // The socket has sent a SYN itself, and its SYN-ACK is not sent again
+                // (`tcp_input.c:tcp_validate_incoming`).
+                self.challenge(now, Urgent::Ack);
+                return;
+            }
             if !is_both {
                 if !self.may_answer(now, packet) {
                     return;
@@ -240,11 +246,17 @@ impl Socket {
             self.open_halves(now, rtt, false);
             self.syn_data_acked(now, packet);
         }
+        if flags.has(Flags::SYN)
+            && let Some(halves) = &mut self.halves
+        {
+            // Both sides opened at once: the SYN was here before, and DSACK says so since Linux 6.11
+            // (`tcp_input.c:tcp_data_queue`).
+            halves.rx.on_duplicate(0, 1);
+        }
         self.establish(now, false);
         if let Some(halves) = &mut self.halves {
             halves.tx.count_ce(marked);
         }
-        // Both sides opened at once: the SYN-ACK completes the handshake, and nothing answers it.
         if !flags.has(Flags::SYN) {
             self.counts.segs_in -= 1;
             self.on_packet(now, packet);
@@ -380,7 +392,7 @@ impl Socket {
     }
 
     /// The window of a SYN: whole segments, at most 16 bits, never shifted.
-    fn initial_window(&self) -> u32 {
+    pub(super) fn initial_window(&self) -> u32 {
         let is_active = self.state == State::SynSent;
         let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
         let options = if timestamps { 12 } else { 0 };
@@ -439,14 +451,16 @@ impl Socket {
     }
 
     /// ACE of a SYN-ACK, and its option. One that is sent again has no option; if that is not answered
-    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
+    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2). If this side has sent a SYN, too,
+    /// two have the option, and all have ACE (`tcp_output.c:tcp_syn_options`).
     fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
         let is_again = core::mem::take(&mut self.handshake.is_again);
         let (retries, option) = (self.handshake.retries, self.host.accecn.option);
+        let is_crossed = self.handshake.is_crossed;
         match self.accecn_mut() {
             Some(ecn) => {
-                let has_option = !is_again && option > 0;
-                let ace = if retries < 2 { ecn.reflection() } else { 0 };
+                let has_option = option > 0 && if is_crossed { retries < 2 } else { !is_again };
+                let ace = if is_crossed || retries < 2 { ecn.reflection() } else { 0 };
                 (ace, has_option.then(|| accecn::option([0; 3], 3)))
             }
             None => (u8::from(self.agreed.ecn), None),

@@ -161,7 +161,8 @@ impl Socket {
         let Some(halves) = &mut self.halves else {
             let timestamps = self.agreed.timestamps.then(|| (clock(now), self.handshake.ts_recent));
             let options = Options { timestamps, ..Options::default() };
-            return Packet { seq, ack: 1, flags, options, ..Packet::default() };
+            let window = (self.initial_window() >> scale) as u16;
+            return Packet { seq, ack: 1, window, flags, options, ..Packet::default() };
         };
         let said = halves.rx.acknowledge(most);
         let mut packet = Packet {

@@ -89,8 +89,8 @@ impl Socket {
                 }
                 (tail, self.frags) = (0, 0);
             } else if self.pushes.back() == Some(&(1 + written)) {
-                // PSH is a mark of the buffer (`tcp.c:tcp_mark_push`). When that grows, its last byte is another
-                // one; the first bytes of a call take the mark away (`tcp.c:tcp_sendmsg_locked`).
+                // PSH is a mark of the buffer (`tcp.c:tcp_mark_push`), so it moves when that grows. The first
+                // bytes of a call take it away (`tcp.c:tcp_sendmsg_locked`).
                 self.pushes.pop_back();
                 is_marked = !is_first || taken > 0;
             }
