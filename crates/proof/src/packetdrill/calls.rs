@@ -91,7 +91,8 @@ impl Sockets {
             tells_inq: false,
             zero_copy: false,
             is_corked: false,
-            notsent_lowat: u32::MAX,
+            notsent_lowat: 0,
+            delays_acks: false,
             fast_connect: false,
             is_deferred: false,
             no_cookie: false,
@@ -140,7 +141,7 @@ impl Sockets {
         self.current = Some(number);
         let kind = Kind::Connected(number);
         let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
-        self.links[number].socket.notsent_lowat = listening.notsent_lowat;
+        self.links[number].socket.notsent_lowat = listening.lowat();
         self.links[number].socket.set_cork(listening.is_corked);
         self.descriptors.insert(new, Descriptor { kind, is_nonblocking, is_reported: true, ..listening });
         Value(new)
@@ -167,7 +168,8 @@ impl Sockets {
                 };
             }
             Kind::Fresh => {
-                let socket = Socket::connect(&descriptor.host, now);
+                let mut socket = Socket::connect(&descriptor.host, now);
+                descriptor.hand_on(&mut socket);
                 self.links.push(Link::new(socket, None, self.listens));
                 descriptor.kind = Kind::Connected(self.links.len() - 1);
                 self.current = Some(self.links.len() - 1);
@@ -540,6 +542,11 @@ impl Sockets {
             }
             ("TCP_INQ", Some(value)) => descriptor.tells_inq = value != 0,
             ("TCP_QUICKACK", Some(value)) => {
+                match descriptor.kind {
+                    Kind::Listening if value == 0 => return Lacks("TCP_QUICKACK of a listener".to_owned()),
+                    Kind::Fresh => descriptor.delays_acks = value == 0,
+                    _ => {}
+                }
                 if let Some(link) = self.link(fd) {
                     link.socket.set_quickack(value != 0);
                 }
@@ -550,7 +557,7 @@ impl Sockets {
         }
         let host = *host;
         let (nodelay, pacing) = (host.tcp.nodelay, host.tcp.max_pacing_rate);
-        let (is_corked, lowat) = (descriptor.is_corked, descriptor.notsent_lowat);
+        let (is_corked, lowat) = (descriptor.is_corked, descriptor.lowat());
         if let Some(link) = self.link(fd) {
             match option.as_str() {
                 "TCP_CORK" => link.socket.set_cork(is_corked),

@@ -149,10 +149,11 @@ impl Socket {
             let rtt = self.handshake_rtt(now, packet);
             self.open_halves(now, rtt, true);
             let is_left = self.syn_data_acked(now, packet);
-            // The data carries the ACK.
-            self.handshake.ack = !is_left && !self.has_writer;
-            if let Some(halves) = self.halves.as_mut().filter(|_| self.has_writer) {
-                halves.rx.expect_answer();
+            // The data carries the ACK (`tcp_input.c:tcp_rcv_synsent_state_process`).
+            let is_put_off = self.has_writer || self.waits_to_ack;
+            self.handshake.ack = !is_left && !is_put_off;
+            if let Some(halves) = self.halves.as_mut().filter(|_| is_put_off) {
+                halves.rx.expect_answer(now);
             }
             self.establish(now, true);
             self.take_syn_ack_data(now, packet);
@@ -307,6 +308,9 @@ impl Socket {
         if self.host.has_fq {
             tx.stamp_departures();
         }
+        if let Some(skbs) = &mut tx.skbs {
+            skbs.is_corked = self.is_corked;
+        }
         self.halves = Some(Box::new(Halves { tx, rx }));
     }
 
@@ -451,8 +455,8 @@ impl Socket {
     }
 
     /// ACE of a SYN-ACK, and its option. One that is sent again has no option; if that is not answered
-    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2). If this side has sent a SYN, too,
-    /// two have the option, and all have ACE (`tcp_output.c:tcp_syn_options`).
+    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2). If this side sent a SYN too, two
+    /// have the option, and all have ACE (`tcp_output.c:tcp_syn_options`).
     fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
         let is_again = core::mem::take(&mut self.handshake.is_again);
         let (retries, option) = (self.handshake.retries, self.host.accecn.option);

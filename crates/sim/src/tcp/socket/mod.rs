@@ -83,6 +83,8 @@ pub struct Host {
     pub has_fq: bool,
     /// `tcp_invalid_ratelimit`: the least time between two answers to segments that are not acceptable.
     pub invalid_ratelimit: Span,
+    /// `tcp_notsent_lowat`, for sockets that do not set `TCP_NOTSENT_LOWAT`.
+    pub notsent_lowat: u32,
     /// Congestion control.
     pub cc: CcKind,
 }
@@ -111,6 +113,7 @@ impl Default for Host {
             is_device_full: false,
             has_fq: false,
             invalid_ratelimit: Span::from_millis(500),
+            notsent_lowat: u32::MAX,
             cc: CcKind::Cubic,
         }
     }
@@ -386,6 +389,11 @@ pub struct Socket {
     pub notices: Notices,
     /// `TCP_NOTSENT_LOWAT`: the application can write while fewer than this many bytes are unsent.
     pub notsent_lowat: u32,
+    /// `TCP_CORK`.
+    is_corked: bool,
+    /// `TCP_QUICKACK` was turned off, or `TCP_DEFER_ACCEPT` set, before the handshake: the ACK of the SYN-ACK
+    /// waits for data.
+    pub waits_to_ack: bool,
     /// The end of what was pushed last.
     pushed_seq: u64,
     /// Fragments of the last buffer.
@@ -449,7 +457,9 @@ impl Socket {
             early: Vec::new(),
             ready: VecDeque::new(),
             notices: Notices::default(),
-            notsent_lowat: u32::MAX,
+            notsent_lowat: host.notsent_lowat,
+            is_corked: false,
+            waits_to_ack: false,
             pushed_seq: 1,
             frags: 0,
             pushes: VecDeque::new(),

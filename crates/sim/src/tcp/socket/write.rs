@@ -157,6 +157,7 @@ impl Socket {
     /// `TCP_CORK`. Turning it off releases what was held back.
     pub fn set_cork(&mut self, on: bool) {
         let nodelay = self.host.tcp.nodelay;
+        self.is_corked = on;
         if let Some(skbs) = self.skbs() {
             skbs.is_corked = on;
             skbs.is_pushed |= !on && nodelay;
