@@ -45,9 +45,11 @@ impl Socket {
         }
         let mut header = Header::default();
         if !self.is_held && halves.tx.transmit_of_socket(now, &mut header) {
+            let memory = halves.tx.memory(header.len);
             match halves.tx.departure() {
-                Some(at) => self.queued.push_back((at.max(now), halves.tx.memory(header.len))),
-                // The device takes each packet at once.
+                Some(at) if at > now => self.queued.push_back((at, memory)),
+                // The device takes at once what is due (`tun.c:tun_net_xmit`).
+                Some(_) => halves.tx.on_tx_complete(now, memory),
                 None => halves.tx.on_tx_complete(now, u32::MAX),
             }
             if header.seq < self.resent_syn {
