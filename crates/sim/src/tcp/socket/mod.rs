@@ -402,8 +402,6 @@ pub struct Socket {
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
-    /// The send buffer has been full.
-    pub was_full: bool,
     /// A call waits for the handshake to write (Linux `sk_write_pending`).
     pub has_writer: bool,
     is_read_shut: bool,
@@ -465,7 +463,6 @@ impl Socket {
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
-            was_full: false,
             has_writer: false,
             is_read_shut: false,
             is_orphan: false,

@@ -58,6 +58,10 @@ impl Socket {
             let rest = header.cut(halves.tx.device_mss());
             let is_cut = !rest.is_empty();
             self.rest = is_cut.then_some((header, rest));
+            if !header.retransmitted {
+                // Since Linux 5.18 (`tcp_output.c:tcp_event_new_data_sent`).
+                self.check_space();
+            }
             return Some(self.data(now, &header, is_cut));
         }
         if matches!(self.state, State::Close) || !halves.rx.has_output() {

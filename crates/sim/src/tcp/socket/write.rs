@@ -45,7 +45,6 @@ impl Socket {
                 break;
             }
         }
-        self.was_full |= is_full;
         let how = if is_full { Sending { more: false, ..how } } else { how };
         if let Some(skbs) = self.skbs() {
             skbs.lacks_space |= is_full;
