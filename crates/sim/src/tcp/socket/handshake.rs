@@ -7,7 +7,7 @@ use super::{
 use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
 use crate::tcp::rtt::RTO_INITIAL;
-use crate::tcp::rx::{Joined, Rx, initial_window};
+use crate::tcp::rx::{Joined, Rx};
 use crate::tcp::segment::Flags;
 use crate::tcp::tx::Tx;
 use goodqueue::{Nanos, Span};
@@ -393,15 +393,6 @@ impl Socket {
         let ticks = self.host.tcp.ticks();
         let left = (self.handshake.last_sent + self.handshake_wait()).since(now);
         self.handshake.at = ticks.deadline(now, left.max(ticks.of(1)));
-    }
-
-    /// The window of a SYN: whole segments, at most 16 bits, never shifted.
-    pub(super) fn initial_window(&self) -> u32 {
-        let is_active = self.state == State::SynSent;
-        let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
-        let options = if timestamps { 12 } else { 0 };
-        let mss = u32::from(self.host.mss()) - options;
-        initial_window(&Config { mss, timestamps, ..self.host.tcp }, is_active)
     }
 
     /// The SYN or SYN-ACK.

@@ -26,8 +26,8 @@ use super::accecn::{AccEcn, AccEcnHost, EcnCounts};
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
-use super::rx::Rx;
-use super::segment::{Header, Rest};
+use super::rx::{Rx, initial_window};
+use super::segment::{Flags, Header, Rest};
 use super::tx::{Skbs, Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
@@ -672,6 +672,41 @@ impl Socket {
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.rcv_nxt(), self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt))
+    }
+
+    /// The window of a SYN: whole segments, at most 16 bits, never shifted.
+    fn initial_window(&self) -> u32 {
+        let is_active = self.state == State::SynSent;
+        let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
+        let options = if timestamps { 12 } else { 0 };
+        let mss = u32::from(self.host.mss()) - options;
+        initial_window(&Config { mss, timestamps, ..self.host.tcp }, is_active)
+    }
+
+    /// Answers a segment that should not have come (RFC 5961), but not too often
+    /// (`tcp_input.c:tcp_send_challenge_ack`).
+    fn challenge(&mut self, now: Nanos, answer: Urgent) {
+        if self.is_answer_due(now) {
+            self.urgent.push_back(answer);
+        }
+    }
+
+    /// Whether a segment that is not acceptable may be answered. Data always is, since it is not likely part
+    /// of a loop of ACKs (`tcp_input.c:tcp_oow_rate_limited`).
+    fn may_answer(&mut self, now: Nanos, packet: &Packet) -> bool {
+        let has_data = packet.end() != packet.seq && !packet.flags.has(Flags::SYN);
+        has_data || self.is_answer_due(now)
+    }
+
+    /// Whether the last answer was long enough ago; if so, there is one now
+    /// (`tcp_input.c:__tcp_oow_rate_limited`).
+    fn is_answer_due(&mut self, now: Nanos) -> bool {
+        let limit = self.host.invalid_ratelimit;
+        let is_due = self.last_oow_ack_time.is_none_or(|last| now.since(last) >= limit);
+        if is_due {
+            self.last_oow_ack_time = Some(now);
+        }
+        is_due
     }
 
     fn rcv_nxt(&self) -> u64 {

@@ -112,32 +112,6 @@ impl Socket {
         }
     }
 
-    /// Answers a segment that should not have come (RFC 5961), but not too often
-    /// (`tcp_input.c:tcp_send_challenge_ack`).
-    pub(super) fn challenge(&mut self, now: Nanos, answer: Urgent) {
-        if self.is_answer_due(now) {
-            self.urgent.push_back(answer);
-        }
-    }
-
-    /// Whether a segment that is not acceptable may be answered. Data always is, since it is not likely part
-    /// of a loop of ACKs (`tcp_input.c:tcp_oow_rate_limited`).
-    pub(super) fn may_answer(&mut self, now: Nanos, packet: &Packet) -> bool {
-        let has_data = packet.end() != packet.seq && !packet.flags.has(Flags::SYN);
-        has_data || self.is_answer_due(now)
-    }
-
-    /// Whether the last answer was long enough ago; if so, there is one now
-    /// (`tcp_input.c:__tcp_oow_rate_limited`).
-    fn is_answer_due(&mut self, now: Nanos) -> bool {
-        let limit = self.host.invalid_ratelimit;
-        let is_due = self.last_oow_ack_time.is_none_or(|last| now.since(last) >= limit);
-        if is_due {
-            self.last_oow_ack_time = Some(now);
-        }
-        is_due
-    }
-
     /// The answer to a segment that is out of window, or has an old timestamp
     /// (`tcp_input.c:tcp_validate_incoming`).
     fn answer_unacceptable(&mut self, now: Nanos, packet: &Packet, header: &Header) {
