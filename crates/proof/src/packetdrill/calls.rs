@@ -91,7 +91,8 @@ impl Sockets {
             tells_inq: false,
             zero_copy: false,
             is_corked: false,
-            notsent_lowat: u32::MAX,
+            notsent_lowat: 0,
+            delays_acks: false,
             fast_connect: false,
             is_deferred: false,
             no_cookie: false,
@@ -140,7 +141,7 @@ impl Sockets {
         self.current = Some(number);
         let kind = Kind::Connected(number);
         let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
-        self.links[number].socket.notsent_lowat = listening.notsent_lowat;
+        self.links[number].socket.notsent_lowat = listening.lowat();
         self.links[number].socket.set_cork(listening.is_corked);
         self.descriptors.insert(new, Descriptor { kind, is_nonblocking, is_reported: true, ..listening });
         Value(new)
@@ -167,7 +168,8 @@ impl Sockets {
                 };
             }
             Kind::Fresh => {
-                let socket = Socket::connect(&descriptor.host, now);
+                let mut socket = Socket::connect(&descriptor.host, now);
+                descriptor.hand_on(&mut socket);
                 self.links.push(Link::new(socket, None, self.listens));
                 descriptor.kind = Kind::Connected(self.links.len() - 1);
                 self.current = Some(self.links.len() - 1);
@@ -249,8 +251,12 @@ impl Sockets {
             let is_bit = flag == "MSG_FASTOPEN" && number & MSG_FASTOPEN != 0;
             is_bit || flags.is_some_and(|flags| has_word(flags, flag))
         };
-        let how =
-            Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
+        let how = Sending {
+            more: has("MSG_MORE"),
+            end_of_record: has("MSG_EOR"),
+            zero_copy: has("MSG_ZEROCOPY"),
+            is_resumed: false,
+        };
         let is_impatient = has("MSG_DONTWAIT");
         let is_fresh = matches!(self.kind(fd), Some(Kind::Fresh));
         let no_address = || call.args.get(4).is_some_and(|to| has_word(to, "AF_UNSPEC"));
@@ -300,7 +306,8 @@ impl Sockets {
         if is_patient && progress > 0 && socket.lacks_space() {
             return Blocks;
         }
-        let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
+        let zero_copy = how.zero_copy && descriptor.zero_copy;
+        let how = Sending { zero_copy, is_resumed: progress > 0, ..how };
         let left = if how.zero_copy { behind(parts, progress) } else { vec![wanted - progress] };
         let written = progress + socket.write(now, &left, how);
         self.progress = written;
@@ -535,6 +542,11 @@ impl Sockets {
             }
             ("TCP_INQ", Some(value)) => descriptor.tells_inq = value != 0,
             ("TCP_QUICKACK", Some(value)) => {
+                match descriptor.kind {
+                    Kind::Listening if value == 0 => return Lacks("TCP_QUICKACK of a listener".to_owned()),
+                    Kind::Fresh => descriptor.delays_acks = value == 0,
+                    _ => {}
+                }
                 if let Some(link) = self.link(fd) {
                     link.socket.set_quickack(value != 0);
                 }
@@ -545,7 +557,7 @@ impl Sockets {
         }
         let host = *host;
         let (nodelay, pacing) = (host.tcp.nodelay, host.tcp.max_pacing_rate);
-        let (is_corked, lowat) = (descriptor.is_corked, descriptor.notsent_lowat);
+        let (is_corked, lowat) = (descriptor.is_corked, descriptor.lowat());
         if let Some(link) = self.link(fd) {
             match option.as_str() {
                 "TCP_CORK" => link.socket.set_cork(is_corked),

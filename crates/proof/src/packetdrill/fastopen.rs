@@ -19,7 +19,10 @@ impl Sockets {
     pub(super) fn connect_fast(&mut self, now: Nanos, fd: i64, size: u64, how: Sending) -> Option<u64> {
         let host = self.host(fd)?;
         let option = self.peer.option(&host);
-        let (socket, copied) = Socket::connect_fast(&host, now, option, (self.peer.mss, size), how);
+        let (mut socket, copied) = Socket::connect_fast(&host, now, option, (self.peer.mss, size), how);
+        if let Some(descriptor) = self.descriptors.get(&fd) {
+            descriptor.hand_on(&mut socket);
+        }
         self.links.push(Link::new(socket, None, self.listens()));
         self.current = Some(self.links.len() - 1);
         self.set_kind(fd, Kind::Connected(self.links.len() - 1));

@@ -144,15 +144,6 @@ impl Sockets {
         let Some(mut epoll) = self.epolls.get(&at).cloned() else { return Error("EBADF") };
         let most = call.args.get(2).and_then(number).and_then(|most| usize::try_from(most).ok());
         let Some(most) = most.filter(|&most| most > 0) else { return Error("EINVAL") };
-        // After that, the moment at which there is space again depends on how full the device's queue is.
-        let waits_for_space = |watched: &Watched| {
-            watched.is_edge
-                && watched.events.iter().any(|event| event == "OUT" || event == "WRNORM")
-                && matches!(self.kind(watched.fd), Some(Kind::Connected(number)) if self.links[number].socket.was_full)
-        };
-        if epoll.watched.iter().any(waits_for_space) {
-            return Lacks("when a send buffer that was full has space again (EPOLLOUT)".to_owned());
-        }
         let mut found = Vec::new();
         for watched in &mut epoll.watched {
             let wakes = self.wakes(watched.fd);

@@ -294,11 +294,12 @@ impl<'a> Runner<'a> {
                     }
                 }
                 self.sockets.follow_sysctls(&self.host);
-                let Host { accecn, is_device_full, .. } = self.host;
+                let Host { accecn, is_device_full, invalid_ratelimit, .. } = self.host;
                 for link in &mut self.sockets.links {
                     // Linux reads these when a segment is sent; the others, when a connection begins.
                     link.socket.configure_host(|host| {
                         (host.accecn, host.is_device_full) = (accecn, is_device_full);
+                        host.invalid_ratelimit = invalid_ratelimit;
                     });
                 }
             }

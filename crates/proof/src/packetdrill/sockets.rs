@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodqueue_sim::tcp::Host;
+use goodqueue_sim::tcp::{Host, Socket};
 
 use super::cookies::{Addresses, Peer};
 use super::link::Link;
@@ -35,8 +35,10 @@ pub(super) struct Descriptor {
     pub(super) zero_copy: bool,
     /// `TCP_CORK`.
     pub(super) is_corked: bool,
-    /// `TCP_NOTSENT_LOWAT`.
+    /// `TCP_NOTSENT_LOWAT`; 0: what the sysctl says.
     pub(super) notsent_lowat: u32,
+    /// `TCP_QUICKACK` was set to 0 before the connection.
+    pub(super) delays_acks: bool,
     /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
     pub(super) fast_connect: bool,
     pub(super) is_deferred: bool,
@@ -49,6 +51,20 @@ pub(super) struct Descriptor {
     pub(super) backlog: usize,
     /// Number of the call of `listen`.
     pub(super) listening: u64,
+}
+
+impl Descriptor {
+    /// How much may be unsent (`tcp.h:tcp_notsent_lowat`).
+    pub(super) fn lowat(&self) -> u32 {
+        if self.notsent_lowat == 0 { self.host.notsent_lowat } else { self.notsent_lowat }
+    }
+
+    /// A connection begins: it has what was set on the socket before.
+    pub(super) fn hand_on(&self, socket: &mut Socket) {
+        socket.notsent_lowat = self.lowat();
+        socket.set_cork(self.is_corked);
+        socket.waits_to_ack = self.delays_acks || self.host.defer_accept > 0;
+    }
 }
 
 /// The sockets of the application, and the connections behind them.
@@ -176,6 +192,12 @@ impl Sockets {
             (host.window_scaling, host.syncookies) = (now.window_scaling, now.syncookies);
             (host.syn_linear_timeouts, host.synack_retries) = (now.syn_linear_timeouts, now.synack_retries);
             (host.is_device_full, host.has_fq) = (now.is_device_full, now.has_fq);
+            (host.invalid_ratelimit, host.notsent_lowat) = (now.invalid_ratelimit, now.notsent_lowat);
+        }
+        for descriptor in self.descriptors.values() {
+            if let Kind::Connected(number) = descriptor.kind {
+                self.links[number].socket.notsent_lowat = descriptor.lowat();
+            }
         }
     }
 }

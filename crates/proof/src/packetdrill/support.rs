@@ -58,7 +58,7 @@ pub(super) fn apply(setting: &Setting, host: &mut Host, addresses: &Addresses) -
 pub(super) const COUNTERS: [&str; 2] = ["TcpExtOutOfWindowIcmps", "TcpExtBeyondWindow"];
 
 /// Sysctls that only have effect with something that is refused by itself, or none on one connection.
-const INERT: [&str; 16] = [
+const INERT: [&str; 15] = [
     "tcp_fastopen_cookies",
     "tcp_fack",
     "tcp_fastopen_blackhole_timeout_sec",
@@ -67,7 +67,6 @@ const INERT: [&str; 16] = [
     "tcp_mem",
     "tcp_tw_reuse",
     "tcp_autocorking",
-    "tcp_invalid_ratelimit",
     "tcp_challenge_ack_limit",
     "tcp_child_ehash_entries",
     "tcp_l3mdev_accept",
@@ -78,13 +77,12 @@ const INERT: [&str; 16] = [
 ];
 
 /// Sysctls that the model has with one value: Linux's.
-const FIXED: [(&str, &[&str]); 19] = [
+const FIXED: [(&str, &[&str]); 18] = [
     ("tcp_frto", &["1", "2"]),
     ("tcp_dsack", &["1"]),
     ("tcp_reordering", &["3"]),
     ("tcp_max_reordering", &["300"]),
     ("tcp_recovery", &["1"]),
-    ("tcp_notsent_lowat", &["4294967295", "-1"]),
     ("tcp_moderate_rcvbuf", &["1"]),
     ("tcp_tso_rtt_log", &["9"]),
     ("tcp_adv_win_scale", &["1"]),
@@ -146,6 +144,9 @@ fn sysctl(name: &str, value: &str, host: &mut Host, addresses: &Addresses) -> Re
         "tcp_tso_win_divisor" => tcp.tso_win_divisor = number()?.max(1),
         "tcp_pacing_ss_ratio" => tcp.pacing_ss_ratio = number()?,
         "tcp_pacing_ca_ratio" => tcp.pacing_ca_ratio = number()?,
+        "tcp_invalid_ratelimit" => host.invalid_ratelimit = Span::from_millis(number()?.into()),
+        "tcp_notsent_lowat" if value == "-1" => host.notsent_lowat = u32::MAX,
+        "tcp_notsent_lowat" => host.notsent_lowat = number()?,
         "tcp_limit_output_bytes" => tcp.limit_output_bytes = number()?,
         "tcp_congestion_control" => host.cc = congestion_control(value)?,
         "net.core.default_qdisc" if value != "fq" => {}

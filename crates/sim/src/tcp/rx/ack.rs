@@ -164,6 +164,11 @@ impl AckState {
         }
     }
 
+    /// Delays the ACK as long as possible.
+    pub(super) fn wait(&mut self, now: Nanos, ticks: Ticks) {
+        self.timer = ticks.deadline(now, DELACK_MAX);
+    }
+
     /// Delays the ACK by the expected gap to the next segment, within what the round trip allows (Linux
     /// `tcp_send_delayed_ack`).
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {

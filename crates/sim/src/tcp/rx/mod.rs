@@ -253,7 +253,8 @@ impl Rx {
         }
     }
 
-    fn on_duplicate(&mut self, start: u64, end: u64) {
+    /// What was received before: DSACK reports it, in an ACK at once.
+    pub(in crate::tcp) fn on_duplicate(&mut self, start: u64, end: u64) {
         if start < end && end <= self.rcv_nxt {
             self.set_dsack(start, end);
         }

@@ -269,9 +269,10 @@ impl Rx {
 
     /// The application writes now: its data carries the ACK of the SYN-ACK, and the next ACKs wait for data
     /// (Linux `tcp_rcv_synsent_state_process`).
-    pub(in crate::tcp) fn expect_answer(&mut self) {
+    pub(in crate::tcp) fn expect_answer(&mut self, now: Nanos) {
         self.ack.scheduled = true;
         self.enter_quickack(super::MAX_QUICKACKS);
+        self.ack.wait(now, self.ticks);
     }
 
     /// Packets that are longer than `size` bytes are joined from segments of that length (GRO).

@@ -111,14 +111,17 @@ impl ReceiveWindow {
         if ratio != self.ratio {
             self.ratio = ratio;
             self.clamp = self.win_from_space(self.rcvbuf);
+            self.space.bytes = self.space.bytes.min(u64::from(self.clamp));
         }
     }
 
-    /// The connection is established: one segment of the buffer is kept in reserve.
+    /// The connection is established: one segment of the buffer is kept in reserve
+    /// (`tcp_input.c:tcp_init_buffer_space`).
     pub(super) fn establish(&mut self, now: Nanos, rcv_nxt: u64) {
         let full = win_from_space(self.rcvbuf);
-        self.clamp = full;
-        if full > 2 * self.advmss {
+        // At first no more than the header can say (`tcp_output.c:tcp_select_initial_window`).
+        self.clamp = full.min(65_535 << self.scale);
+        if self.clamp > 2 * self.advmss && self.clamp + self.advmss > full {
             self.clamp = (full - self.advmss).max(2 * self.advmss);
         }
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.clamp);
@@ -126,13 +129,9 @@ impl ReceiveWindow {
         self.space = Space { seq: rcv_nxt, time: now, bytes: u64::from(bytes) };
     }
 
-    /// Bits by which windows are shifted; `None`: they are not scaled, and are below 64 KiB.
+    /// Bits by which windows are shifted; `None`: they are not scaled, and the header says less than 64 KiB.
     pub(super) fn set_scale(&mut self, scale: Option<u8>) {
         self.scale = scale.unwrap_or(0);
-        if scale.is_none() {
-            self.rcvbuf_max = self.rcvbuf_max.min(2 * 65_535);
-            self.rcvbuf = self.rcvbuf.min(self.rcvbuf_max);
-        }
     }
 
     /// The most that is offered now.

@@ -7,7 +7,7 @@ use super::{
 use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
 use crate::tcp::rtt::RTO_INITIAL;
-use crate::tcp::rx::{Joined, Rx, initial_window};
+use crate::tcp::rx::{Joined, Rx};
 use crate::tcp::segment::Flags;
 use crate::tcp::tx::Tx;
 use goodqueue::{Nanos, Span};
@@ -149,10 +149,11 @@ impl Socket {
             let rtt = self.handshake_rtt(now, packet);
             self.open_halves(now, rtt, true);
             let is_left = self.syn_data_acked(now, packet);
-            // The data carries the ACK.
-            self.handshake.ack = !is_left && !self.has_writer;
-            if let Some(halves) = self.halves.as_mut().filter(|_| self.has_writer) {
-                halves.rx.expect_answer();
+            // The data carries the ACK (`tcp_input.c:tcp_rcv_synsent_state_process`).
+            let is_put_off = self.has_writer || self.waits_to_ack;
+            self.handshake.ack = !is_left && !is_put_off;
+            if let Some(halves) = self.halves.as_mut().filter(|_| is_put_off) {
+                halves.rx.expect_answer(now);
             }
             self.establish(now, true);
             self.take_syn_ack_data(now, packet);
@@ -162,6 +163,7 @@ impl Socket {
             self.grant_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
+            self.handshake.is_crossed = true;
             self.handshake.is_wanted = true;
             self.state = State::SynRecv;
         }
@@ -175,13 +177,22 @@ impl Socket {
             if packet.seq == self.rcv_nxt() {
                 self.end(Some(SocketError::ConnectionReset));
             } else if (1..1 + u64::from(self.initial_window())).contains(&packet.seq) {
-                self.urgent.push_back(Urgent::Ack);
+                self.challenge(now, Urgent::Ack);
             }
             return;
         }
         if flags.has(Flags::SYN) && packet.seq == 0 {
             let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
+            if !is_both && self.handshake.is_crossed {
+                // The socket has sent a SYN itself, and its SYN-ACK is not sent again
+                // (`tcp_input.c:tcp_validate_incoming`).
+                self.challenge(now, Urgent::Ack);
+                return;
+            }
             if !is_both {
+                if !self.may_answer(now, packet) {
+                    return;
+                }
                 if let Some(ecn) = self.accecn_mut() {
                     ecn.asked_again(flags, packet.ecn);
                 }
@@ -190,8 +201,10 @@ impl Socket {
                 return;
             }
         } else if packet.seq > self.rcv_nxt() + u64::from(self.initial_window()) || packet.end() < 1 {
-            self.handshake.ack = true;
-            self.urgent.push_back(Urgent::Ack);
+            if self.may_answer(now, packet) {
+                self.handshake.ack = true;
+                self.urgent.push_back(Urgent::Ack);
+            }
             return;
         }
         if !flags.has(Flags::ACK) {
@@ -234,11 +247,17 @@ impl Socket {
             self.open_halves(now, rtt, false);
             self.syn_data_acked(now, packet);
         }
+        if flags.has(Flags::SYN)
+            && let Some(halves) = &mut self.halves
+        {
+            // Both sides opened at once: the SYN was here before, and DSACK says so since Linux 6.11
+            // (`tcp_input.c:tcp_data_queue`).
+            halves.rx.on_duplicate(0, 1);
+        }
         self.establish(now, false);
         if let Some(halves) = &mut self.halves {
             halves.tx.count_ce(marked);
         }
-        // Both sides opened at once: the SYN-ACK completes the handshake, and nothing answers it.
         if !flags.has(Flags::SYN) {
             self.counts.segs_in -= 1;
             self.on_packet(now, packet);
@@ -289,12 +308,19 @@ impl Socket {
         if self.host.has_fq {
             tx.stamp_departures();
         }
+        if let Some(skbs) = &mut tx.skbs {
+            skbs.is_corked = self.is_corked;
+        }
         self.halves = Some(Box::new(Halves { tx, rx }));
     }
 
     fn establish(&mut self, now: Nanos, is_active: bool) {
         let is_accurate = self.halves.as_ref().is_some_and(|halves| halves.tx.accecn.is_some());
         self.state = State::Established;
+        if !is_active && !self.handshake.is_crossed {
+            // A new socket, which has answered nothing (`tcp_minisocks.c:tcp_create_openreq_child`).
+            self.last_oow_ack_time = None;
+        }
         self.start_keepalive(now);
         self.write_early(now);
         self.handshake.is_wanted = false;
@@ -369,15 +395,6 @@ impl Socket {
         self.handshake.at = ticks.deadline(now, left.max(ticks.of(1)));
     }
 
-    /// The window of a SYN: whole segments, at most 16 bits, never shifted.
-    fn initial_window(&self) -> u32 {
-        let is_active = self.state == State::SynSent;
-        let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
-        let options = if timestamps { 12 } else { 0 };
-        let mss = u32::from(self.host.mss()) - options;
-        initial_window(&Config { mss, timestamps, ..self.host.tcp }, is_active)
-    }
-
     /// The SYN or SYN-ACK.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn handshake_packet(&mut self, now: Nanos) -> Packet {
@@ -429,14 +446,16 @@ impl Socket {
     }
 
     /// ACE of a SYN-ACK, and its option. One that is sent again has no option; if that is not answered
-    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
+    /// either, the next has no ACE (RFC 9768 section 3.1.4.2 and 3.2.3.2.2). If this side sent a SYN too, two
+    /// have the option, and all have ACE (`tcp_output.c:tcp_syn_options`).
     fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
         let is_again = core::mem::take(&mut self.handshake.is_again);
         let (retries, option) = (self.handshake.retries, self.host.accecn.option);
+        let is_crossed = self.handshake.is_crossed;
         match self.accecn_mut() {
             Some(ecn) => {
-                let has_option = !is_again && option > 0;
-                let ace = if retries < 2 { ecn.reflection() } else { 0 };
+                let has_option = option > 0 && if is_crossed { retries < 2 } else { !is_again };
+                let ace = if is_crossed || retries < 2 { ecn.reflection() } else { 0 };
                 (ace, has_option.then(|| accecn::option([0; 3], 3)))
             }
             None => (u8::from(self.agreed.ecn), None),

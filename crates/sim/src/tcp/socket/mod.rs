@@ -26,8 +26,8 @@ use super::accecn::{AccEcn, AccEcnHost, EcnCounts};
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
-use super::rx::Rx;
-use super::segment::{Header, Rest};
+use super::rx::{Rx, initial_window};
+use super::segment::{Flags, Header, Rest};
 use super::tx::{Skbs, Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
@@ -81,6 +81,10 @@ pub struct Host {
     pub is_device_full: bool,
     /// The host's queue paces (`fq`; Linux `SK_PACING_FQ`).
     pub has_fq: bool,
+    /// `tcp_invalid_ratelimit`: the least time between two answers to segments that are not acceptable.
+    pub invalid_ratelimit: Span,
+    /// `tcp_notsent_lowat`, for sockets that do not set `TCP_NOTSENT_LOWAT`.
+    pub notsent_lowat: u32,
     /// Congestion control.
     pub cc: CcKind,
 }
@@ -108,6 +112,8 @@ impl Default for Host {
             gro_size: None,
             is_device_full: false,
             has_fq: false,
+            invalid_ratelimit: Span::from_millis(500),
+            notsent_lowat: u32::MAX,
             cc: CcKind::Cubic,
         }
     }
@@ -313,6 +319,8 @@ struct Handshake {
     is_deferred: bool,
     /// The SYN-ACK was sent before.
     is_again: bool,
+    /// The SYNs of both sides have crossed.
+    is_crossed: bool,
     ts_recent: u32,
     /// The window in the peer's last segment, bytes.
     window: u32,
@@ -355,6 +363,8 @@ pub struct Socket {
     handshake: Handshake,
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
+    /// The last answer to a segment that was not acceptable.
+    last_oow_ack_time: Option<Nanos>,
     error: Option<SocketError>,
     /// A router's report, used if the connection times out (Linux `sk_err_soft`).
     soft_error: Option<SocketError>,
@@ -379,6 +389,11 @@ pub struct Socket {
     pub notices: Notices,
     /// `TCP_NOTSENT_LOWAT`: the application can write while fewer than this many bytes are unsent.
     pub notsent_lowat: u32,
+    /// `TCP_CORK`.
+    is_corked: bool,
+    /// `TCP_QUICKACK` was turned off, or `TCP_DEFER_ACCEPT` set, before the handshake: the ACK of the SYN-ACK
+    /// waits for data.
+    pub waits_to_ack: bool,
     /// The end of what was pushed last.
     pushed_seq: u64,
     /// Fragments of the last buffer.
@@ -387,8 +402,6 @@ pub struct Socket {
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
-    /// The send buffer has been full.
-    pub was_full: bool,
     /// A call waits for the handshake to write (Linux `sk_write_pending`).
     pub has_writer: bool,
     is_read_shut: bool,
@@ -416,6 +429,7 @@ impl Socket {
             backoff: 0,
             is_deferred: false,
             is_again: false,
+            is_crossed: false,
             ts_recent: 0,
             window: 0,
             ack: false,
@@ -427,6 +441,7 @@ impl Socket {
             handshake,
             halves: None,
             urgent: VecDeque::new(),
+            last_oow_ack_time: None,
             error: None,
             soft_error: None,
             is_given: false,
@@ -440,13 +455,14 @@ impl Socket {
             early: Vec::new(),
             ready: VecDeque::new(),
             notices: Notices::default(),
-            notsent_lowat: u32::MAX,
+            notsent_lowat: host.notsent_lowat,
+            is_corked: false,
+            waits_to_ack: false,
             pushed_seq: 1,
             frags: 0,
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
-            was_full: false,
             has_writer: false,
             is_read_shut: false,
             is_orphan: false,
@@ -656,6 +672,41 @@ impl Socket {
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.rcv_nxt(), self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt))
+    }
+
+    /// The window of a SYN: whole segments, at most 16 bits, never shifted.
+    fn initial_window(&self) -> u32 {
+        let is_active = self.state == State::SynSent;
+        let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
+        let options = if timestamps { 12 } else { 0 };
+        let mss = u32::from(self.host.mss()) - options;
+        initial_window(&Config { mss, timestamps, ..self.host.tcp }, is_active)
+    }
+
+    /// Answers a segment that should not have come (RFC 5961), but not too often
+    /// (`tcp_input.c:tcp_send_challenge_ack`).
+    fn challenge(&mut self, now: Nanos, answer: Urgent) {
+        if self.is_answer_due(now) {
+            self.urgent.push_back(answer);
+        }
+    }
+
+    /// Whether a segment that is not acceptable may be answered. Data always is, since it is not likely part
+    /// of a loop of ACKs (`tcp_input.c:tcp_oow_rate_limited`).
+    fn may_answer(&mut self, now: Nanos, packet: &Packet) -> bool {
+        let has_data = packet.end() != packet.seq && !packet.flags.has(Flags::SYN);
+        has_data || self.is_answer_due(now)
+    }
+
+    /// Whether the last answer was long enough ago; if so, there is one now
+    /// (`tcp_input.c:__tcp_oow_rate_limited`).
+    fn is_answer_due(&mut self, now: Nanos) -> bool {
+        let limit = self.host.invalid_ratelimit;
+        let is_due = self.last_oow_ack_time.is_none_or(|last| now.since(last) >= limit);
+        if is_due {
+            self.last_oow_ack_time = Some(now);
+        }
+        is_due
     }
 
     fn rcv_nxt(&self) -> u64 {

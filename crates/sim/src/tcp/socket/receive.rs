@@ -34,7 +34,9 @@ impl Socket {
         if packet.flags.has(Flags::RST) {
             self.end(None);
         } else if packet.end() != packet.seq || packet.seq != self.rcv_nxt() {
-            self.urgent.push_back(Urgent::Ack);
+            if self.may_answer(now, packet) {
+                self.urgent.push_back(Urgent::Ack);
+            }
             if packet.flags.has(Flags::FIN) {
                 self.expires = now + TIMEWAIT;
             }
@@ -56,8 +58,7 @@ impl Socket {
             && !flags.has(Flags::RST)
             && !is_disordered(packet, halves.rx.rcv_nxt(), halves.tx.window().snd_una)
         {
-            halves.rx.answer_duplicate(&header, self.agreed.sack);
-            self.urgent.push_back(Urgent::Ack);
+            self.answer_unacceptable(now, packet, &header);
             return;
         }
         let (wup, open) = halves.rx.offered();
@@ -68,8 +69,7 @@ impl Socket {
         if packet.end() < wup || packet.seq > limit || is_too_long {
             self.counts.beyond_window += u64::from(packet.end() >= wup);
             if !flags.has(Flags::RST) {
-                halves.rx.answer_duplicate(&header, self.agreed.sack);
-                self.urgent.push_back(Urgent::Ack);
+                self.answer_unacceptable(now, packet, &header);
             } else if packet.seq + 1 == nxt && self.has_received_fin() {
                 self.reset();
             }
@@ -80,20 +80,19 @@ impl Socket {
             if packet.seq == nxt {
                 self.reset();
             } else {
-                self.urgent.push_back(Urgent::Ack);
+                self.challenge(now, Urgent::Ack);
             }
             return;
         }
         if flags.has(Flags::SYN) {
             // RFC 5961 section 4.2.
             let option = packet.options.ecn_bytes.as_ref();
-            match &mut halves.tx.accecn {
-                Some(ecn) => {
-                    ecn.granted_again(packet.ecn, option);
-                    self.urgent.push_back(Urgent::Reflection);
-                }
-                None => self.urgent.push_back(Urgent::Ack),
+            let mut answer = Urgent::Ack;
+            if let Some(ecn) = &mut halves.tx.accecn {
+                ecn.granted_again(packet.ecn, option);
+                answer = Urgent::Reflection;
             }
+            self.challenge(now, answer);
             return;
         }
         if !flags.has(Flags::ACK) {
@@ -110,6 +109,19 @@ impl Socket {
             self.count_ecn(packet);
             self.take_data(now, packet, &header);
             self.hasten_feedback();
+        }
+    }
+
+    /// The answer to a segment that is out of window, or has an old timestamp
+    /// (`tcp_input.c:tcp_validate_incoming`).
+    fn answer_unacceptable(&mut self, now: Nanos, packet: &Packet, header: &Header) {
+        if packet.flags.has(Flags::SYN) {
+            self.challenge(now, Urgent::Ack);
+        } else if self.may_answer(now, packet) {
+            if let Some(halves) = &mut self.halves {
+                halves.rx.answer_duplicate(header, self.agreed.sack);
+            }
+            self.urgent.push_back(Urgent::Ack);
         }
     }
 
@@ -166,7 +178,7 @@ impl Socket {
         let is_too_old = packet.ack < w.snd_una && w.snd_una - packet.ack > u64::from(halves.tx.max_window());
         if packet.ack > w.snd_nxt || is_too_old {
             // RFC 5961 section 5.2; for what was not sent, RFC 9293 section 3.10.7.4.
-            self.urgent.push_back(Urgent::Ack);
+            self.challenge(now, Urgent::Ack);
             return false;
         }
         if let Some(skbs) = &mut halves.tx.skbs {
@@ -186,7 +198,7 @@ impl Socket {
                     State::FinWait2
                 }
                 State::Closing => {
-                    self.expires = now + TIMEWAIT;
+                    self.wait_for_late_segments(now);
                     State::TimeWait
                 }
                 State::LastAck => State::Close,
@@ -228,12 +240,18 @@ impl Socket {
                 State::Established => State::CloseWait,
                 State::FinWait1 => State::Closing,
                 State::FinWait2 => {
-                    self.expires = now + TIMEWAIT;
+                    self.wait_for_late_segments(now);
                     State::TimeWait
                 }
                 state => state,
             };
         }
+    }
+
+    /// TIME_WAIT begins. It limits its answers by itself (`tcp_minisocks.c:tcp_time_wait`).
+    fn wait_for_late_segments(&mut self, now: Nanos) {
+        self.expires = now + TIMEWAIT;
+        self.last_oow_ack_time = None;
     }
 }
 

@@ -45,9 +45,11 @@ impl Socket {
         }
         let mut header = Header::default();
         if !self.is_held && halves.tx.transmit_of_socket(now, &mut header) {
+            let memory = halves.tx.memory(header.len);
             match halves.tx.departure() {
-                Some(at) => self.queued.push_back((at.max(now), halves.tx.memory(header.len))),
-                // The device takes each packet at once.
+                Some(at) if at > now => self.queued.push_back((at, memory)),
+                // The device takes at once what is due (`tun.c:tun_net_xmit`).
+                Some(_) => halves.tx.on_tx_complete(now, memory),
                 None => halves.tx.on_tx_complete(now, u32::MAX),
             }
             if header.seq < self.resent_syn {
@@ -56,6 +58,10 @@ impl Socket {
             let rest = header.cut(halves.tx.device_mss());
             let is_cut = !rest.is_empty();
             self.rest = is_cut.then_some((header, rest));
+            if !header.retransmitted {
+                // Since Linux 5.18 (`tcp_output.c:tcp_event_new_data_sent`).
+                self.check_space();
+            }
             return Some(self.data(now, &header, is_cut));
         }
         if matches!(self.state, State::Close) || !halves.rx.has_output() {
@@ -161,7 +167,8 @@ impl Socket {
         let Some(halves) = &mut self.halves else {
             let timestamps = self.agreed.timestamps.then(|| (clock(now), self.handshake.ts_recent));
             let options = Options { timestamps, ..Options::default() };
-            return Packet { seq, ack: 1, flags, options, ..Packet::default() };
+            let window = (self.initial_window() >> scale) as u16;
+            return Packet { seq, ack: 1, window, flags, options, ..Packet::default() };
         };
         let said = halves.rx.acknowledge(most);
         let mut packet = Packet {

@@ -16,6 +16,8 @@ pub struct Sending {
     pub end_of_record: bool,
     /// `MSG_ZEROCOPY` on a socket with `SO_ZEROCOPY`.
     pub zero_copy: bool,
+    /// The call has written before, and waited for space.
+    pub is_resumed: bool,
 }
 
 impl Socket {
@@ -35,14 +37,14 @@ impl Socket {
         let mut taken = 0;
         let mut is_full = false;
         for part in parts {
-            let got = self.fill(now, *part, taken == 0, how, taken + part >= wanted);
+            let is_first = taken == 0 && !how.is_resumed;
+            let got = self.fill(now, *part, is_first, how, taken + part >= wanted);
             taken += got;
             if got < *part {
                 is_full = true;
                 break;
             }
         }
-        self.was_full |= is_full;
         let how = if is_full { Sending { more: false, ..how } } else { how };
         if let Some(skbs) = self.skbs() {
             skbs.lacks_space |= is_full;
@@ -64,7 +66,7 @@ impl Socket {
         taken
     }
 
-    /// Fills buffers with one element. `is_first`: nothing of this call was taken yet; `is_last`: nothing
+    /// Fills buffers with one element. `is_first`: nothing of this call was taken before; `is_last`: nothing
     /// follows.
     fn fill(&mut self, now: Nanos, part: u64, is_first: bool, how: Sending, is_last: bool) -> u64 {
         let mut taken = 0;
@@ -79,20 +81,26 @@ impl Socket {
             }
             let Some(halves) = &mut self.halves else { return taken };
             let is_new = tail == 0 || tail >= goal;
+            let mut is_marked = false;
             if is_new {
                 if !halves.tx.has_memory(lowat) {
                     break;
                 }
                 (tail, self.frags) = (0, 0);
-            } else if is_first && taken == 0 && self.pushes.back() == Some(&(1 + written)) {
-                // The buffer grows: its last byte is a different one.
+            } else if self.pushes.back() == Some(&(1 + written)) {
+                // PSH is a mark of the buffer (`tcp.c:tcp_mark_push`), so it moves when that grows. The first
+                // bytes of a call take it away (`tcp.c:tcp_sendmsg_locked`).
                 self.pushes.pop_back();
+                is_marked = !is_first || taken > 0;
             }
             let bytes = (goal - tail).min(part - taken);
             halves.tx.take(bytes, is_new);
             self.frags += u32::from(how.zero_copy && (taken == 0 || is_new));
             self.written += bytes;
             taken += bytes;
+            if is_marked {
+                self.pushes.push_back(1 + self.written);
+            }
             if (taken == part && is_last) || tail + bytes < goal {
                 continue;
             }
@@ -148,6 +156,7 @@ impl Socket {
     /// `TCP_CORK`. Turning it off releases what was held back.
     pub fn set_cork(&mut self, on: bool) {
         let nodelay = self.host.tcp.nodelay;
+        self.is_corked = on;
         if let Some(skbs) = self.skbs() {
             skbs.is_corked = on;
             skbs.is_pushed |= !on && nodelay;

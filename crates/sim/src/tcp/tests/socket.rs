@@ -46,7 +46,7 @@ struct Write {
 
 fn write() -> impl Strategy<Value = Write> {
     (1_u64..20_000, any::<[bool; 4]>()).prop_map(|(bytes, [more, end_of_record, zero_copy, is_acked])| {
-        Write { bytes, how: Sending { more, end_of_record, zero_copy }, is_acked }
+        Write { bytes, how: Sending { more, end_of_record, zero_copy, is_resumed: false }, is_acked }
     })
 }
 

@@ -17,6 +17,9 @@ const SNDBUF_OVERHEAD: u32 = 640;
 /// Memory of a packet without its data: room for headers and the shared information in 1024 bytes, and the
 /// descriptor.
 const SKB_HEAD: u64 = 1024 + 256;
+/// The same since Linux 6.3, where such heads have a cache of their own: 320 bytes for headers, 320 for the
+/// shared information (`skbuff.c:kmalloc_reserve`).
+const SMALL_HEAD: u64 = 320 + 320 + 256;
 
 impl Tx {
     /// The rate of the window over a round trip, with room to grow (Linux `tcp_update_pacing_rate`).
@@ -164,14 +167,14 @@ impl Tx {
 
     /// Bytes of memory of what is queued: data in page fragments, and the head of each packet. Data that was
     /// not sent yet is in packets as large as possible (Linux `tcp_sendmsg_locked`). Each transmission splits
-    /// off a packet with its own head (`tso_fragment`).
+    /// off a packet with its own head (`tso_fragment`). A socket follows newer kernels.
     pub(super) fn wmem_queued(&self) -> u64 {
-        let unsent = match &self.skbs {
-            Some(skbs) => self.unsent_skbs(skbs),
-            None => self.unsent().div_ceil(u64::from(GSO_MAX_SIZE)),
+        let (unsent, head) = match &self.skbs {
+            Some(skbs) => (self.unsent_skbs(skbs), SMALL_HEAD),
+            None => (self.unsent().div_ceil(u64::from(GSO_MAX_SIZE)), SKB_HEAD),
         };
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
-        bytes + (unsent + u64::from(self.heads)) * SKB_HEAD
+        bytes + (unsent + u64::from(self.heads)) * head
     }
 
     /// The send buffer follows the window (Linux `tcp_sndbuf_expand`).
