@@ -1,8 +1,19 @@
 #![no_main]
-use goodqueue_experiment::Experiment;
+use goodqueue_experiment::{Experiment, Sweep};
+
+/// A sweep in the same text, and its experiment at the first value of each axis.
+fn sweep(text: &str) {
+    let Ok(sweep) = Sweep::parse(text, "x.toml", std::path::Path::new("/nonexistent")) else { return };
+    assert!(!sweep.axes.is_empty());
+    let first: Vec<_> = sweep.axes.iter().map(|axis| axis.at(0.0)).collect();
+    if let Err(error) = sweep.experiment(&first) {
+        assert!(!error.what.is_empty() && error.line >= 1 && error.column >= 1);
+    }
+}
 
 // The folder for files that an experiment may name is empty.
 libfuzzer_sys::fuzz_target!(|text: &str| {
+    sweep(text);
     match Experiment::parse(text, "x.toml", std::path::Path::new("/nonexistent")) {
         Ok(experiment) => {
             assert!(!experiment.variants.is_empty() && !experiment.seeds.is_empty());

@@ -39,7 +39,7 @@ fn chosen<'a, T>(
         let names: Vec<&str> = rows.iter().map(name).collect();
         let nearest = did_you_mean(asked, &names);
         return Err(Error::Usage(format!(
-            "no {what} is called {asked}{nearest}; `goodqueue {what}s` lists them"
+            "no {what} is called {asked}; `goodqueue {what}s` lists them{nearest}"
         )));
     }
     Ok(found)

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use goodqueue::Span;
 use goodqueue_experiment::{Error, read_time};
+use goodqueue_path::host;
 use goodqueue_path::key::Key;
 use goodqueue_probe::IpVersion;
 
@@ -47,26 +48,9 @@ pub(crate) fn key_text(args: &KeyArgs) -> Result<Option<String>, Error> {
     }
 }
 
-/// How hosts are written.
-const HOSTS: &str = "write HOST, HOST:PORT or [IPV6]:PORT";
-
-/// A host and its port, of `name`, `name:port`, `192.0.2.1:port`, `2001:db8::1` or `[2001:db8::1]:port`.
+/// [`host::host_and_port`], whose errors are those of a flag.
 pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
-    let wrong = || Error::Usage(format!("{text}: not a host; {HOSTS}"));
-    let port = |digits: &str| digits.parse().map_err(|_| wrong());
-    if let Some(rest) = text.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
-        return match rest.strip_prefix(':') {
-            Some(digits) => Ok((host, Some(port(digits)?))),
-            None if rest.is_empty() => Ok((host, None)),
-            None => Err(wrong()),
-        };
-    }
-    match text.rsplit_once(':') {
-        Some((host, digits)) if !host.contains(':') => Ok((host, Some(port(digits)?))),
-        _ if text.is_empty() => Err(wrong()),
-        _ => Ok((text, None)),
-    }
+    host::host_and_port(text).map_err(Error::usage)
 }
 
 /// The IP version that `--ipv4` or `--ipv6` asks for.
@@ -83,7 +67,8 @@ pub(crate) fn resolve(host: &str, port: u16, version: Option<IpVersion>) -> Resu
     let is_v6 = |host: &str| host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
     if host.contains(':') && !is_v6(host) {
         return Err(Error::Machine(format!(
-            "{host}: not a host with one port, nor an IPv6 address; {HOSTS}"
+            "{host}: not a host with one port, nor an IPv6 address; {}",
+            host::SYNTAX
         )));
     }
     let found = (host, port).to_socket_addrs().map_err(|error| {
@@ -125,19 +110,5 @@ mod tests {
                     [IPV6]:PORT";
         assert_eq!(why("127.0.0.1:1:2"), Err(told.to_owned()));
         assert!(why("::1").is_ok());
-    }
-
-    #[test]
-    fn hosts_have_names_addresses_and_ports() {
-        let of = |text| host_and_port(text).ok();
-        assert_eq!(of("example.net"), Some(("example.net", None)));
-        assert_eq!(of("example.net:9"), Some(("example.net", Some(9))));
-        assert_eq!(of("192.0.2.1:9"), Some(("192.0.2.1", Some(9))));
-        assert_eq!(of("2001:db8::1"), Some(("2001:db8::1", None)));
-        assert_eq!(of("[2001:db8::1]"), Some(("2001:db8::1", None)));
-        assert_eq!(of("[2001:db8::1]:9"), Some(("2001:db8::1", Some(9))));
-        assert!(
-            ["", "host:", "host:x", "host:70000", "[::1", "[::1]9"].iter().all(|text| of(text).is_none())
-        );
     }
 }

@@ -81,6 +81,24 @@ pub(crate) struct Collector {
     least: Vec<[i64; 2]>,
 }
 
+/// By how much a server's clock is ahead of the client's.
+#[cfg(feature = "live")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Nanoseconds.
+    pub ns: i64,
+    /// Largest error of its changes, nanoseconds; `None` if it is not known.
+    pub error: Option<i64>,
+}
+
+#[cfg(feature = "live")]
+impl Ahead {
+    /// What is left if `ns` have been subtracted already.
+    pub(crate) fn saturating_sub(self, ns: i64) -> i64 {
+        self.ns.saturating_sub(ns)
+    }
+}
+
 /// One direction's queue at one moment; counts are since the run began.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueueMoment {
@@ -189,13 +207,19 @@ impl Collector {
     }
 
     /// Removes from the one-way delays of each stream the time by which its server's clock is ahead of the
-    /// client's.
+    /// client's, and notes the error that this may have.
     #[cfg(feature = "live")]
-    pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(usize, i64) -> i64) {
+    pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(usize, i64) -> Ahead) {
         for (stream, Echoes { sent, up, down, .. }) in self.echoes.iter_mut().enumerate() {
+            let mut most = None;
             for ((&sent, up), down) in sent.iter().zip(up).zip(down).filter(|((_, up), _)| **up != MISSING) {
-                *up = up.saturating_sub(ahead(stream, sent));
-                *down = down.saturating_add(ahead(stream, sent));
+                let Ahead { ns, error } = ahead(stream, sent);
+                *up = up.saturating_sub(ns);
+                *down = down.saturating_add(ns);
+                most = most.max(error);
+            }
+            if let Some(probe) = self.run.probes.get_mut(stream) {
+                probe.one_way_error_ns = most;
             }
         }
     }

@@ -34,7 +34,7 @@ pub fn check_queue(words: &str, rate: Rate) -> Result<check::Report, Error> {
     let wrong = |why: String| Error::Usage(format!("{words}: {why}"));
     let queue: QueueText = words.parse().map_err(|error: QueueError| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        wrong(format!("{error}{nearest}; {}", error.cure()))
+        wrong(format!("{error}; {}{nearest}", error.cure()))
     })?;
     match queue {
         QueueText::Catalogue(text) => {

@@ -10,6 +10,7 @@
 //!   irtt's file.
 //! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
 //! * [`rpm`] is the test of responsiveness over HTTPS, server and client.
+//! * [`host`] reads a host as people type it.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod clocks;
 pub mod endless;
 pub mod fill;
 pub mod hops;
+pub mod host;
 pub mod http;
 pub mod irtt_json;
 pub mod key;

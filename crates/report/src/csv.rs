@@ -341,6 +341,9 @@ pub fn summary(record: &Record) -> String {
         latency_rows(&mut row, "round trip", &s.rtt);
         latency_rows(&mut row, "one-way up", &s.up);
         latency_rows(&mut row, "one-way down", &s.down);
+        if let Some(error) = s.one_way_error_ns {
+            row("one-way", "error_ms", maybe_ms(Some(error)));
+        }
         row("all", "tcp_rtt_p50_ms", maybe_ms(s.tcp_rtt.p50_ns));
         row("all", "tcp_rtt_p95_ms", maybe_ms(s.tcp_rtt.p95_ns));
         for flow in &s.flows {

@@ -596,6 +596,10 @@ pub struct ProbeSeries {
     pub up_ns: Vec<i64>,
     /// One-way delay to the client, or [`MISSING`].
     pub down_ns: Vec<i64>,
+    /// On a real path, the largest error of the change of a one-way delay: of what was subtracted for the
+    /// difference of the two clocks. Absent if it is not known, and where one clock measures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_way_error_ns: Option<i64>,
     /// Lost probes.
     pub lost: LossCount,
     /// Probes that were still unanswered when the wait ended and may have been in flight: [`MISSING`] in the

@@ -78,6 +78,10 @@ pub struct Summary {
     pub up: Latency,
     /// One-way delay to the client, all probes pooled.
     pub down: Latency,
+    /// The largest error of the rises of both one-way delays, from the clocks of the hosts
+    /// ([`crate::ProbeSeries::one_way_error_ns`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_way_error_ns: Option<i64>,
     /// Round-trip times of each probe separately, in the order of the plan.
     pub probes: Vec<ProbeSummary>,
     /// The queue at the bottleneck towards the server.
@@ -265,6 +269,7 @@ impl Summary {
             rtt: latency(run, &run.probes, |p| &p.rtt_ns, load, loaded),
             up: latency(run, &run.probes, |p| &p.up_ns, load, loaded),
             down: latency(run, &run.probes, |p| &p.down_ns, load, loaded),
+            one_way_error_ns: run.probes.iter().filter_map(|probe| probe.one_way_error_ns).max(),
             probes: probe_summaries(record, run, load, loaded),
             voip: applications::calls(record, run, loaded),
             web: applications::pages(record, run, loaded),

@@ -553,6 +553,36 @@ mod tests {
     }
 
     #[test]
+    fn the_error_of_one_way_delays_is_stated_where_it_is_known() {
+        let probe = |one_way_error_ns| ProbeSeries { one_way_error_ns, ..ProbeSeries::default() };
+        let record = |errors: &[Option<i64>]| {
+            let run =
+                |&error: &Option<i64>| Run { probes: vec![probe(None), probe(error)], ..Run::default() };
+            Record { arm: "path".into(), runs: errors.iter().map(run).collect(), ..Record::default() }
+        };
+        let line = |errors: &[Option<i64>]| {
+            let text = text(&record(errors), Layout::default());
+            text.lines().find(|line| line.starts_with("one-way delays:")).map(str::to_owned)
+        };
+        let within = |errors: &[Option<i64>], words: &str| {
+            let line = line(errors).expect("a line");
+            assert!(line.contains(&format!("to within {words};")), "{line}");
+        };
+        within(&[Some(11_001), None, Some(120_001)], "0.13 ms");
+        within(&[Some(0)], "0.00 ms");
+        within(&[Some(999_999)], "1.00 ms");
+        within(&[Some(1_200_001)], "1.3 ms");
+        within(&[Some(48_900_000)], "49 ms");
+        assert_eq!(line(&[None]), None);
+        // Records without it are as before.
+        let (with, without) = (record(&[Some(7)]), record(&[None]));
+        let json = with.to_json().unwrap();
+        assert!(json.contains(r#""summary":{"#) && json.matches(r#""one_way_error_ns":7"#).count() == 2);
+        assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), with);
+        assert!(!without.to_json().unwrap().contains("one_way_error_ns"));
+    }
+
+    #[test]
     fn idle_of_several_distances_is_a_range() {
         let probe = |base: i64| ProbeSeries {
             sent_ns: vec![-5, -4, -3, -2, -1].into_iter().map(|s| s * 1_000_000_000).collect(),

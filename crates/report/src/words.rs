@@ -12,7 +12,7 @@ use crate::transfers::traffic_name;
 use figures::NBSP;
 pub(crate) use figures::{SHORT, firm, ms, rate};
 pub(crate) use headline::headline_pieces;
-pub(crate) use real_path::{advice, located, observed, queue_kinds};
+pub(crate) use real_path::{advice, clocks, located, observed, queue_kinds};
 
 /// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =

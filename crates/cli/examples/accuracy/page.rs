@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::line::Line;
+use crate::tools::{LOAD, RAMP};
 use crate::truth::Figures;
 
 /// Goodput is right within 1 %.
@@ -135,6 +136,46 @@ fn lead(rows: &[Row]) -> Vec<f64> {
     out
 }
 
+/// A smaller error of a rise, ms, is that of the base: see [`SPREAD`].
+const BASE: f64 = 0.1;
+/// The delay moves through a range if from the median to the 95th percentile it is this many times the error.
+const RANGE: f64 = 10.0;
+/// Payload of a full segment, bytes.
+const SEGMENT: f64 = 1448.0;
+
+/// Why our rise is not nearer, as far as the size and the sign of its error tell; see [`TABLE`].
+fn why_rise(error: f64, [median, tail]: [f64; 2]) -> &'static str {
+    match error {
+        _ if (-BASE..=0.0).contains(&error) => "base",
+        _ if error.abs() > BASE && tail - median >= RANGE * error.abs() => "range",
+        _ if error > 0.0 => "hosts",
+        _ => "not known",
+    }
+}
+
+/// For one of our rows: each figure in which another tool is nearer, which tool, and why.
+fn nearer(rows: &[Row], ours: &Row) -> String {
+    let first = |of: &dyn Fn(&Row) -> Option<f64>| -> Option<&str> {
+        let same = rows.iter().filter(|row| (row.line, row.way) == (ours.line, ours.way));
+        let errors = same.filter_map(|row| Some((of(row)?.abs(), row.tool.as_str())));
+        errors.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, tool)| tool).filter(|&tool| tool != ours.tool)
+    };
+    let mut out = Vec::new();
+    if let (Some(tool), Some(said), Some(truth)) =
+        (first(&Row::goodput), ours.said.goodput, ours.truth.goodput)
+    {
+        let bytes = (said - truth).abs() * 1e6 / 8.0 * (LOAD - RAMP).as_secs_f64();
+        out.push(format!("goodput: {tool} (edge, {:.0})", bytes / SEGMENT));
+    }
+    for (which, name) in ["median", "95th"].into_iter().enumerate() {
+        let error = |row: &Row| row.rise(which).map(|(error, _)| error);
+        if let (Some(tool), Some(error), Some(truth)) = (first(&error), error(ours), ours.truth.rise) {
+            out.push(format!("{name}: {tool} ({})", why_rise(error, truth)));
+        }
+    }
+    out.join("; ")
+}
+
 /// Where the rows of a page are kept, in full: beside it.
 fn beside(page: &Path) -> PathBuf {
     page.with_extension("json")
@@ -227,7 +268,7 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
         };
         let _ = writeln!(
             out,
-            "| {} | {} / {} Mbit/s, {} ms, {}{} | {} | {} | {goodput}{} | {} | {} | {} |",
+            "| {} | {} / {} Mbit/s, {} ms, {}{} | {} | {} | {goodput}{} | {} | {} | {} | {} |",
             row.line,
             line.mbit[0],
             line.mbit[1],
@@ -240,6 +281,7 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
             rise(0),
             rise(1),
             row.doubts.as_deref().unwrap_or(""),
+            if row.tool == TOOLS[0] { nearer(rows, row) } else { String::new() },
         );
     }
     out
@@ -313,8 +355,18 @@ move the median by some tenths of a ms, for each tool. These are the 10th, 50th 
 
 const TABLE: &str = "
 The table has the errors of all figures, as *shown minus true*; for rises in ms, *of* the true rise. If
-Goodqueue doubts its own result, the last column gives the reason; it then gives no grade.
+Goodqueue doubts its own result, the column *doubts* gives the reason; it then gives no grade. The last column
+names each figure in which another tool is nearer than Goodqueue, with the reason. The program takes the reason
+from the size and the sign of Goodqueue's error; nobody has looked at the packets of each load:
 
-| path | | load | tool | goodput | rise, median | rise, 95th | doubts |
-|---|---|---|---|---|---|---|---|
+* **edge**: Goodqueue's figure has this many full segments more or less than the truth, in 8 s. It counts what
+  the application has read. The truth counts what ACKs have passed in the engine.
+* **base**: the rise is too small, by at most 0.1 ms, because the base is a little too long (see above).
+* **range**: the error is larger than 0.1 ms, and the delay moves at least ten times as far, from the median to
+  the 95th percentile: a probe more or less in the interval moves the figure.
+* **hosts**: the rise is too large: the hosts took longer with these probes than before the load.
+* **not known**: none of these.
+
+| path | | load | tool | goodput | rise, median | rise, 95th | doubts | nearer, and why |
+|---|---|---|---|---|---|---|---|---|
 ";

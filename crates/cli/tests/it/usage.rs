@@ -12,6 +12,7 @@ pub(crate) fn refused(words: &str, said: &[&str]) {
     for part in said {
         assert!(text.contains(part), "{words}: `{part}` is not in: {text}");
     }
+    assert!(!text.contains("?;"), "{words}: something follows the question in: {text}");
     assert_eq!(stdout(&output), "", "{words} printed something");
 }
 

@@ -593,9 +593,9 @@ impl FromStr for Figure {
         let found = FIGURES.iter().find(|figure| figure.name == word).copied();
         found.ok_or_else(|| {
             format!(
-                "no such figure{}; there are {}",
-                crate::hint::did_you_mean(word, &known),
-                known.join(", ")
+                "no such figure; there are {}{}",
+                known.join(", "),
+                crate::hint::did_you_mean(word, &known)
             )
         })
     }

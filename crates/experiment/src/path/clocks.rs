@@ -5,6 +5,8 @@
 use goodqueue_path::clocks::{Clocks, Point, Step, clocks};
 use goodqueue_probe::Sample;
 
+use crate::collect::Ahead;
+
 /// The delays of a run's probes, by two different clocks.
 #[derive(Debug, Default)]
 pub(super) struct Delays {
@@ -40,10 +42,10 @@ impl Delays {
 impl Correction {
     /// The time by which the server's clock is ahead at `t`, nanoseconds: delays up are too long by this, and
     /// delays down too short.
-    pub(crate) fn ahead(&self, t: i64) -> i64 {
+    pub(crate) fn ahead(&self, t: i64) -> Ahead {
         match self {
-            Correction::Followed(clocks) => clocks.ahead(t),
-            Correction::Constant(ahead) => *ahead,
+            Correction::Followed(clocks) => Ahead { ns: clocks.ahead(t), error: Some(clocks.error) },
+            Correction::Constant(ahead) => Ahead { ns: *ahead, error: None },
         }
     }
 
@@ -101,7 +103,7 @@ mod tests {
         let Correction::Followed(clocks) = &correction else { panic!("long enough") };
         let errors = [1, -1].into_iter().enumerate().map(|(way, sign)| {
             let wrong = points.iter().zip(&truth).map(|(point, (t, delay))| {
-                [point.up, point.down][way] - sign * correction.ahead(*t) - delay[way]
+                [point.up, point.down][way] - sign * correction.ahead(*t).ns - delay[way]
             });
             let mut wrong: Vec<i64> = wrong.collect();
             wrong.sort_unstable();
@@ -167,7 +169,9 @@ mod tests {
         let correction = delays.correction();
         for sample in samples {
             let Sample::Echo { sent, up, down, rtt, .. } = sample else { continue };
-            let (up, down) = (up - correction.ahead(sent), down + correction.ahead(sent));
+            let Ahead { ns, error } = correction.ahead(sent);
+            let (up, down) = (up - ns, down + ns);
+            assert!(error.is_some_and(|error| (down - 10 * MS).abs() <= error && error < MS), "{error:?}");
             assert!((down - 10 * MS).abs() < MS / 100, "{sent}: {down}");
             assert_eq!(up + down, rtt);
         }

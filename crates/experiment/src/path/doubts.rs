@@ -124,15 +124,15 @@ fn processor(from: &Snapshot, to: &Snapshot) -> Option<Doubt> {
     ))
 }
 
-/// The same for a server's QUIC thread: the thousandths of the load for which it had a processor.
+/// The same for a server's thread of the flows: the thousandths of the load for which it had a processor.
 pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
     let share = f64::from(permille) / 1000.0;
     (share >= BUSY).then(|| {
         doubt(
             DoubtKind::Processor,
             format!(
-                "the processor of the server {name} was too busy: its thread of QUIC used one for {} % of the load; \
-                 measure with --transport tcp, or with a faster server",
+                "the processor of the server {name} was too busy: the thread of its flows used one for {} % of the \
+                 load; use a faster server, or --transport tcp if the load was QUIC",
                 percent(share)
             ),
         )

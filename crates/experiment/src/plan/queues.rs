@@ -34,7 +34,7 @@ pub(super) fn queues(text: Option<&str>, link: &LinkOrder) -> Result<Vec<String>
 fn read(text: &str) -> Result<Vec<QueueText>, Error> {
     QueueText::list(text).map_err(|error| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        Error::Usage(format!("--queue {text}: {error}{nearest}; {}", error.cure()))
+        Error::Usage(format!("--queue {text}: {error}; {}{nearest}", error.cure()))
     })
 }
 

@@ -43,10 +43,10 @@ fn unknown(word: &str, test: &Test) -> Error {
         let numbered = (1..).zip(&names).map(|(n, name)| format!("{n} \"{name}\""));
         let numbered: Vec<String> = numbered.collect();
         format!(
-            "--trace {word}: no such flow{}; {} has {}, or all of them: all",
-            did_you_mean(word, &names),
+            "--trace {word}: no such flow; {} has {}, or all of them: all{}",
             test.name,
-            numbered.join(", ")
+            numbered.join(", "),
+            did_you_mean(word, &names)
         )
     })
 }

@@ -206,6 +206,6 @@ pub(crate) fn find(name: &str) -> Result<&'static Line, String> {
     found.ok_or_else(|| {
         let names: Vec<&str> = LINES.iter().map(|line| line.name).collect();
         let nearest = crate::hint::did_you_mean(name, &names);
-        format!("no line is called `{}`{nearest}; `goodqueue lines` lists them", name.escape_debug())
+        format!("no line is called `{}`; `goodqueue lines` lists them{nearest}", name.escape_debug())
     })
 }

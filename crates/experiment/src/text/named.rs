@@ -19,7 +19,7 @@ pub(crate) fn extra(text: &str) -> Result<Extra, String> {
             ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
             ParseExtraError::Dscp { .. } => String::new(),
         };
-        format!("{error}{nearest}; `goodqueue tests` lists them")
+        format!("{error}; `goodqueue tests` lists them{nearest}")
     })
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn words(error: &TestError) -> String {
     match error {
         // There are too many to name all of them.
         TestError::Unknown { name, candidates } => {
-            format!("{error}{}; `goodqueue tests` lists them", did_you_mean(name, candidates))
+            format!("{error}; `goodqueue tests` lists them{}", did_you_mean(name, candidates))
         }
         _ => format!("{error}; `goodqueue tests` lists the tests"),
     }

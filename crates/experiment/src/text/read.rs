@@ -404,7 +404,7 @@ pub(super) fn queue_text(key: &Key, kind: Kind, value: &Value<'_>) -> Read<Queue
             QueueError::Spec(_) => "`goodqueue queues` lists them",
             QueueError::Own(_) => error.cure(),
         };
-        let what = format!("\"{}\": {error}{nearest}; {cure}", text.escape_debug());
+        let what = format!("\"{}\": {error}; {cure}{nearest}", text.escape_debug());
         Wrong::new(value.span().start, what)
     })
 }

@@ -108,7 +108,7 @@ fn aim(section: &Section<'_>) -> Read<Aim> {
                 let nearest = crate::did_you_mean(&word.value, &names);
                 let word_shown = word.value.escape_debug();
                 let what = format!(
-                    "{name} = \"{word_shown}\": no such figure{nearest}; there are {}",
+                    "{name} = \"{word_shown}\": no such figure; there are {}{nearest}",
                     names.join(", ")
                 );
                 Err(Wrong::new(word.at, what))

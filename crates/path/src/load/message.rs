@@ -154,7 +154,8 @@ pub struct Ended {
     pub refused: u64,
     /// Why it ended by itself, if it did.
     pub error: Option<String>,
-    /// Thousandths of the load's time for which the server's thread of QUIC had a processor.
+    /// Thousandths of the load's time for which the server's thread of the flows had a processor: over QUIC
+    /// always, over TCP only if it was the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_permille: Option<u32>,
 }

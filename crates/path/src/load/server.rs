@@ -57,6 +57,9 @@ pub const TALKS: u32 = 8;
 pub const UDP: u32 = 64;
 /// Samples in one message.
 const BATCH: usize = 256;
+/// The thread of the flows over TCP is the limit of a load from this many thousandths of its time on. Below,
+/// nothing is said: a fast load needs much of a processor, and may still be limited by the line.
+const BUSY_PERMILLE: u32 = 950;
 /// TCP samples from the kernel that wait for the end of the load. Sending twenty a second for each download
 /// would take a tenth of a line of 2 Mbit/s.
 const MOST_HELD: usize = 4096;
@@ -753,8 +756,8 @@ impl Control<'_> {
     }
 
     /// Serves the ends of a load in separate threads, and passes on their samples, until the client sends a
-    /// stop. Returns how busy the QUIC thread was, in thousandths of the load's time, if the load has flows
-    /// over QUIC.
+    /// stop. Returns how busy the thread of the flows was, in thousandths of the load's time: that of QUIC, if
+    /// the load has flows over QUIC, or that of TCP from [`BUSY_PERMILLE`] on.
     fn serve_load(
         &mut self,
         ends: &Ends<'_>,
@@ -792,7 +795,10 @@ impl Control<'_> {
             talked.and(last).map_err(lost)?;
             answered.map_err(|_| NetError::Thread("datagrams"))??;
             let mut summary = summary?;
-            let Some((own, busy)) = over_quic.transpose()? else { return Ok((summary, None)) };
+            let Some((own, busy)) = over_quic.transpose()? else {
+                let busy = Some(summary.busy_permille).filter(|&busy| busy >= BUSY_PERMILLE);
+                return Ok((summary, busy));
+            };
             summary.flows.extend(own.flows);
             summary.refused += own.refused;
             Ok((summary, Some((busy * 1000.0).round() as u32)))

@@ -78,6 +78,8 @@ fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
     let (near, ended, samples) = run(at, control, test);
     assert!(near.flows.iter().all(|flow| flow.error.is_none()), "{near:?}");
     assert_eq!((ended.refused, &ended.error), (0, &None));
+    // Nothing but processors limits a load over loopback; a smaller share is not told.
+    assert!(ended.busy_permille.is_none_or(|busy| (950..=1000).contains(&busy)), "{ended:?}");
     let downloads = test.flows.iter().filter(|flow| flow.direction == Direction::Down).count();
     assert!(ended.cc.iter().all(|(_, cc)| cc == "cubic"), "{ended:?}");
     assert_eq!(ended.cc.len(), downloads);
@@ -113,6 +115,18 @@ fn loopback_one_control_connection_runs_loads_in_both_directions() {
     let started = events.iter().filter(|event| matches!(event, Event::Started { .. })).count();
     let ended = events.iter().filter(|event| matches!(event, Event::Ended { refused: 0, .. })).count();
     assert_eq!((started, ended), (3, 3), "{events:?}");
+}
+
+#[test]
+fn loopback_a_load_that_its_pacing_limits_does_not_make_the_server_busy() {
+    let secret = secret();
+    with_server(Bounds::default(), &secret, |at| {
+        let mut control = Control::open(at, &secret).unwrap();
+        let mut paced = test("tcp_2up");
+        paced.flows.iter_mut().for_each(|flow| flow.max_rate = Some(Rate(5_000_000)));
+        let (_, ended, _) = run(at, &mut control, &paced);
+        assert_eq!((ended.busy_permille, ended.error), (None, None));
+    });
 }
 
 #[test]

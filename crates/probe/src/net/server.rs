@@ -76,6 +76,9 @@ pub struct ServerSummary {
     pub probe_send_errors: u64,
     /// By how much the wall clock was set during the run, in nanoseconds.
     pub clock_stepped: i64,
+    /// Thousandths of the time since the load began for which the thread of the flows over TCP had a
+    /// processor; 0 if the system does not tell.
+    pub busy_permille: u32,
 }
 
 /// One flow as the server saw it.
@@ -323,6 +326,8 @@ struct Loop<'a> {
     next: u64,
     /// Bytes of all flows, pages and videos, in both directions.
     transferred: u64,
+    /// The time, and the thread's processor time, when the load began.
+    since: Option<[i64; 2]>,
     summary: ServerSummary,
 }
 
@@ -343,6 +348,7 @@ impl<'a> Loop<'a> {
             connections: BTreeMap::new(),
             next: 0,
             transferred: 0,
+            since: None,
             summary: ServerSummary::default(),
         })
     }
@@ -390,7 +396,15 @@ impl<'a> Loop<'a> {
         for token in left {
             self.close(token, None);
         }
+        self.summary.busy_permille = self.busy_permille();
         Ok(std::mem::take(&mut self.summary))
+    }
+
+    fn busy_permille(&self) -> u32 {
+        let Some([began, before]) = self.since else { return 0 };
+        let passed = (sys::monotonic() - began).max(1);
+        let busy = (sys::thread_time() - before).saturating_mul(1000) / passed;
+        u32::try_from(busy.clamp(0, 1000)).unwrap_or(0)
     }
 
     fn emit(&self, sample: Sample) {
@@ -400,6 +414,9 @@ impl<'a> Loop<'a> {
     /// Emits the samples of the steps that have passed, and arms the timer for the next.
     fn pass_time(&mut self) -> Result<(), NetError> {
         let t = self.clock.t();
+        if t >= 0 {
+            self.since.get_or_insert_with(|| [sys::monotonic(), sys::thread_time()]);
+        }
         let Some(mut grid) = self.grid else { return Ok(()) };
         if t < grid.next() {
             return Ok(());

@@ -116,7 +116,7 @@ fn entry(name: &str) -> Result<Entry, Error> {
             let nearest = did_you_mean(name, &known);
             let known = known.join(", ");
             Err(Error::Usage(format!(
-                "no reproduction is named {name}{nearest}; choose from {known}, or give a FILE.toml"
+                "no reproduction is named {name}; choose from {known}, or give a FILE.toml{nearest}"
             )))
         }
     }

@@ -210,7 +210,8 @@ fn delays(record: &Record, summaries: &[Summary]) -> String {
         "mean rise",
         "max with ramp",
     ];
-    table("All delays", &heads, 2, &rows)
+    let clocks = words::clocks(summaries).map(|words| format!("<p>{}.</p>\n", words::capital(&words)));
+    clocks.unwrap_or_default() + &table("All delays", &heads, 2, &rows)
 }
 
 fn flows(record: &Record, summaries: &[Summary]) -> String {

@@ -50,6 +50,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         out.extend(lines.into_iter().map(|line| format!("  {line}")));
     }
     out.extend(words::advice(record, all));
+    out.extend(words::clocks(all));
     out.extend(queues::left_out(record));
     out.extend(wifi::remarks(record, all));
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));

@@ -1,7 +1,7 @@
 //! Sentences about a real path: what a load does to everything else, and what to do about it.
 
 use super::headline::{CURE_NS, effect};
-use super::{NBSP, Piece, SHORT, firm, plain, rate};
+use super::{NBSP, Piece, SHORT, firm, ms, plain, rate};
 use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
 use crate::stats::known;
 use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span};
@@ -157,6 +157,20 @@ fn kind(found: &FoundQueue) -> String {
             format!("The kind of queue that {} wait in is unknown: {why}.", load.to_lowercase())
         }
     }
+}
+
+/// How exact the rises of one-way delays are, which two clocks measure: the largest error of all loads.
+pub(crate) fn clocks(all: &[Summary]) -> Option<String> {
+    let error = all.iter().filter_map(|summary| summary.one_way_error_ns).max()?;
+    // Rounded up: it is a bound.
+    let error = match error {
+        ..1_000_000 => format!("{:.2} ms", (error as f64 / 1e4).ceil() / 100.0),
+        _ => ms((error as f64 / 1e5).ceil() as i64 * 100_000),
+    };
+    Some(format!(
+        "one-way delays: corrected for the clocks of the hosts, to within {error}; which direction has the longer \
+         minimum cannot be known"
+    ))
 }
 
 /// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load with

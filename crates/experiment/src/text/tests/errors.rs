@@ -110,7 +110,7 @@ fn queues_that_do_not_exist_or_hold_no_packet() {
     refused(
         "queues = [\"codel\", \"fqcodel\"]\n",
         &format!(
-            "1:20: \"fqcodel\": no queue `fqcodel`; there are {}; did you mean fq_codel?; `goodqueue queues` lists them",
+            "1:20: \"fqcodel\": no queue `fqcodel`; there are {}; `goodqueue queues` lists them; did you mean fq_codel?",
             names.join(", ")
         ),
     );
@@ -295,7 +295,7 @@ fn wrong_traces() {
 fn unknown_tests() {
     refused(
         "test = \"rrull\"\n",
-        "1:8: no test is called `rrull`; did you mean rrul?; `goodqueue tests` lists them",
+        "1:8: no test is called `rrull`; `goodqueue tests` lists them; did you mean rrul?",
     );
     refused("test = \"weather-map\"\n", "1:8: no test is called `weather-map`; `goodqueue tests` lists them");
     refused(
