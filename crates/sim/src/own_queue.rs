@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use goodqueue::cake::Member;
-use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use goodqueue::{
+    AnyQueue, Backlog, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+};
 
 use crate::scenario::Discipline;
 use crate::token::{FrameId, Token};
@@ -266,10 +268,6 @@ impl Queue<Token> for Running {
         self.held.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.held.stats
-    }
-
     /// Takes all packets out, at a time that is late enough for each.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         let end = Nanos(u64::MAX);
@@ -279,6 +277,12 @@ impl Queue<Token> for Running {
             self.held.give_back(&packet);
             observer.dropped(now, packet, Reason::Reset);
         }
+    }
+}
+
+impl Inspect for Running {
+    fn stats(&self) -> Stats {
+        self.held.stats
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -342,12 +346,14 @@ impl Queue<Token> for EitherQueue {
         each!(self, queue => queue.backlog())
     }
 
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         each!(self, queue => queue.reset(now, observer));
+    }
+}
+
+impl Inspect for EitherQueue {
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

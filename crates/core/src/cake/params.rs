@@ -1,11 +1,11 @@
-//! `cake` with the keywords of tc for links, round trips and so on.
+//! Parameters of `cake`, with the keywords of tc for links, round trips and so on.
 
-use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
+use super::modes::{AckFilter, Diffserv, Framing, Isolation, Overhead, TINS};
 use super::{Cake, CakeMq, Child, Instance, Queued, Tables};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
-use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
+use crate::spec::{Access, BuildError, Link, MAX_BYTES, Parameters, Properties, params, words};
 use crate::{Configurable, Lcg, Needs, Packet, Queue, Rate, Span};
 
 words! { Diffserv:
@@ -128,8 +128,8 @@ macro_rules! setup {
 
 setup! {
     {
-        /// `cake` with the parameters of tc-cake(8).
-        pub struct Setup: "cake": positional,
+        /// Parameters of `cake` (tc-cake(8)).
+        pub struct Params: "cake": positional,
             "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's overhead",
             "Linux 6.1 sch_cake.c";
     }
@@ -141,9 +141,9 @@ setup! {
 
 setup! {
     {
-        /// `cake_mq` with the parameters of tc-cake(8). They are those of each instance, except that the
+        /// Parameters of `cake_mq` (tc-cake(8)). They are those of each instance, except that the
         /// instances share the bandwidth. Linux refuses `autorate-ingress` here.
-        pub struct MqSetup: "cake_mq": positional,
+        pub struct MqParams: "cake_mq": positional,
             "several instances of cake, flows spread over them by hash, that share one rate without locks",
             "Linux 7.0 sch_cake.c";
     }
@@ -157,36 +157,22 @@ setup! {
 /// Maximum number of instances of `cake_mq`.
 const MOST_INSTANCES: u64 = 64;
 
-impl MqSetup {
-    /// The parameters of each instance.
+impl MqParams {
+    /// The parameters of each instance: those of the same name.
     #[must_use]
-    pub const fn instance(&self) -> Setup {
-        let MqSetup { diffserv, bandwidth, isolation, rtt, link, overhead, ether_vlan, mpu, atm, .. } = *self;
-        let MqSetup { ingress, ack_filter, split_gso, wash, nat, memlimit, fwmark, flows, .. } = *self;
-        Setup {
-            diffserv,
-            bandwidth,
-            isolation,
-            rtt,
-            link,
-            overhead,
-            ether_vlan,
-            mpu,
-            atm,
-            ingress,
-            autorate_ingress: false,
-            ack_filter,
-            split_gso,
-            wash,
-            nat,
-            memlimit,
-            fwmark,
-            flows,
+    pub fn instance(&self) -> Params {
+        let mut params = Params::default();
+        for (at, parameter) in Params::LIST.iter().enumerate() {
+            let own = MqParams::LIST.iter().position(|own| own.name == parameter.name);
+            if let Some(value) = own.and_then(|own| self.get(own)) {
+                params.set(at, value);
+            }
         }
+        params
     }
 }
 
-impl Properties for MqSetup {
+impl Properties for MqParams {
     /// The places of all instances.
     fn places(&self, link: Link, leaf: u64) -> Result<u64, BuildError> {
         Ok(self.instance().places(link, leaf)?.saturating_mul(self.queues.into()))
@@ -213,17 +199,75 @@ impl Properties for MqSetup {
     }
 }
 
-impl Setup {
-    /// The parameters that the queue uses on a link.
+/// The parameters in force on a link: those given, and what tc computes from them for the kernel (Linux
+/// `sch_cake.c:cake_policy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The parameters given. The number of flows of a tin follows from the storage.
+    pub given: Params,
+    /// Acceptable standing sojourn time; 0 counts as 1 us. tc sets a twentieth of `rtt`.
+    pub target: Span,
+    /// The bytes added to every packet's length.
+    pub overhead: Overhead,
+    /// Minimum length charged for a packet, bytes.
+    pub mpu: u16,
+    /// How the link frames packets.
+    pub framing: Framing,
+    /// The longest packet including its link header, bytes.
+    pub mtu: u32,
+    /// The handle of this queue. If the high 16 bits of a packet's priority equal it, the low 16 bits are the
+    /// number of its tin, counted from 1. It is 0x8001:0000.
+    pub handle: u32,
+}
+
+/// Upper bound of the memory limit, packets of the MTU (Linux `sch->limit`).
+const LIMIT: u32 = 10_240;
+const FOUR_MIB: u32 = 4 << 20;
+
+impl InForce {
+    /// The rate of the shaper, bytes per second; 0: unlimited.
     #[must_use]
-    pub fn params(&self, link: Link) -> Params {
+    pub const fn rate(&self) -> u64 {
+        match self.given.bandwidth {
+            Some(rate) => rate.0 / 8,
+            None => 0,
+        }
+    }
+
+    /// Whether dropped packets are charged to the shaper.
+    #[must_use]
+    pub const fn is_ingress(&self) -> bool {
+        matches!(self.given.ingress, Some(true))
+    }
+
+    /// The memory limit at a rate in bytes per second: without `memlimit` four times what the rate allows in
+    /// `rtt`, at least 4 MiB and at most 10240 packets of `mtu`; without a rate the latter (Linux 6.1
+    /// `sch_cake.c:cake_reconfigure`).
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn memory_limit_at(&self, rate: u64) -> u32 {
+        let given = self.given.memlimit.unwrap_or(0);
+        let wanted = if given != 0 {
+            given
+        } else if rate != 0 {
+            let micros = (self.given.rtt.0 / 1000).max(1);
+            let four_rtts = (rate.wrapping_mul(micros) / 250_000) as u32;
+            four_rtts.max(FOUR_MIB)
+        } else {
+            u32::MAX
+        };
+        wanted.min(LIMIT.wrapping_mul(self.mtu).max(given))
+    }
+}
+
+impl Params {
+    /// The parameters in force on a link.
+    #[must_use]
+    pub fn on_link(&self, link: Link) -> InForce {
         let (overhead, mpu, framing) = self.link.meaning();
         let (overhead, tags) = (self.overhead.or(overhead), i16::from(self.ether_vlan));
-        Params {
-            bandwidth: self.bandwidth.unwrap_or(Rate(0)),
-            diffserv: self.diffserv,
-            isolation: self.isolation,
-            rtt: self.rtt,
+        InForce {
+            given: *self,
             // Whole microseconds, as tc passes them.
             target: Span((self.rtt.0 / 1000 / 20).max(1) * 1000),
             overhead: Overhead {
@@ -232,26 +276,19 @@ impl Setup {
             },
             mpu: self.mpu.unwrap_or(mpu),
             framing: self.atm.unwrap_or(framing),
-            memory_limit: self.memlimit.unwrap_or(0),
-            autorate_ingress: self.autorate_ingress,
-            ingress: self.ingress.unwrap_or(false),
-            wash: self.wash,
-            split_gso: self.split_gso,
-            ack_filter: self.ack_filter,
-            fwmark: self.fwmark,
             mtu: link.mtu,
-            ..Params::default()
+            handle: 0x8001_0000,
         }
     }
 }
 
-impl Properties for Setup {
+impl Properties for Params {
     /// As many packets as fit into the memory limit at 768 bytes each, the memory of the smallest packets in
     /// Linux.
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
-        let params = self.params(link);
+        let params = self.on_link(link);
         // The estimate can raise the rate and with it the limit, up to the limit without a rate.
-        let rate = if params.autorate_ingress { 0 } else { params.bandwidth.0 / 8 };
+        let rate = if self.autorate_ingress { 0 } else { params.rate() };
         Ok(u64::from(params.memory_limit_at(rate)) / 768 + 1)
     }
 
@@ -272,12 +309,12 @@ impl Properties for Setup {
     }
 }
 
-impl Build for Setup {
+impl Build for Params {
     type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Cake<P, M>;
-    type InForce = Params;
+    type InForce = InForce;
 
-    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
-        Ok(self.params(link))
+    fn in_force(&self, link: Link) -> Result<InForce, BuildError> {
+        Ok(self.on_link(link))
     }
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
@@ -290,12 +327,12 @@ impl Build for Setup {
     }
 }
 
-impl Build for MqSetup {
+impl Build for MqParams {
     type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = CakeMq<P, M>;
-    type InForce = Params;
+    type InForce = InForce;
 
-    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
-        Ok(self.instance().params(link))
+    fn in_force(&self, link: Link) -> Result<InForce, BuildError> {
+        Ok(self.instance().on_link(link))
     }
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
@@ -313,7 +350,7 @@ impl Build for MqSetup {
             let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
             let slots = room.packets(context.places)?;
             let cake =
-                Cake::new(context.now, instance.params(context.link), context.link, (draws, tables, slots))?;
+                Cake::new(context.now, instance.on_link(context.link), context.link, (draws, tables, slots))?;
             Ok(Child::new(Instance::new(cake)))
         })
     }

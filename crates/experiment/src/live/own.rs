@@ -4,7 +4,9 @@
 use core::fmt;
 use std::sync::Arc;
 
-use goodqueue::{Backlog, Header, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict};
+use goodqueue::{
+    Backlog, Header, Inspect, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict,
+};
 use goodqueue_wire::Frame;
 
 /// How the child of the live arm makes the calling program's own queues.
@@ -49,14 +51,12 @@ impl fmt::Debug for OwnQueue {
 }
 
 /// [`Queue`] as a trait object.
-trait Boxed: Send {
+trait Boxed: Inspect + Send {
     fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut dyn Owner<Frame>) -> Verdict;
     fn dequeue(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) -> Option<Frame>;
     fn next_wake(&self, now: Nanos) -> Option<Nanos>;
     fn backlog(&self) -> Backlog;
-    fn stats(&self) -> Stats;
     fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>);
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 }
 
 /// Passes on what happens to packets. A user-defined queue does not know the packet properties that CAKE and
@@ -92,16 +92,8 @@ impl<Q: Queue<Frame> + Send> Boxed for Q {
         Queue::backlog(self)
     }
 
-    fn stats(&self) -> Stats {
-        Queue::stats(self)
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) {
         Queue::reset(self, now, &mut Forward(owner));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        Queue::counters(self, each);
     }
 }
 
@@ -122,12 +114,14 @@ impl Queue<Frame> for OwnQueue {
         self.queue.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        self.queue.stats()
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
         self.queue.reset(now, owner);
+    }
+}
+
+impl Inspect for OwnQueue {
+    fn stats(&self) -> Stats {
+        self.queue.stats()
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

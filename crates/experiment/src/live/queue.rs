@@ -213,16 +213,8 @@ impl Queue<Frame> for RunningQueue {
         each!(self, queue => queue.backlog())
     }
 
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
         each!(self, queue => queue.reset(now, owner));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(each));
     }
 }
 
@@ -243,22 +235,22 @@ impl Reconfigure<Frame> for RunningQueue {
     }
 }
 
-/// A user-defined queue reports nothing.
+/// A user-defined queue shows neither flows nor tins.
 impl Inspect for RunningQueue {
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(each));
+    }
+
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        match self {
-            RunningQueue::Catalogue(queue) => queue.waiting_flows(),
-            RunningQueue::Member(queue) => queue.waiting_flows(),
-            RunningQueue::Own(_) | RunningQueue::Program(_) => None,
-        }
+        each!(self, queue => queue.waiting_flows())
     }
 
     fn tins(&self, each: &mut dyn FnMut(TinState)) {
-        match self {
-            RunningQueue::Catalogue(queue) => queue.tins(each),
-            RunningQueue::Member(queue) => queue.tins(each),
-            RunningQueue::Own(_) | RunningQueue::Program(_) => {}
-        }
+        each!(self, queue => queue.tins(each));
     }
 }
 
