@@ -8,7 +8,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `params`, `modes`, `length` | parameters; a packet's length on the link |
+//! | `params`, `modes`, `build`, `length` | parameters; a packet's length on the link |
 //! | `tin`, `classify` | thresholds of the tins; tin and place of an arriving packet |
 //! | `ways`, `heap` | flows, hosts, their sets and lists; the longest queue |
 //! | `enqueue`, `ack_filter`, `tcp_options` | the way in |
@@ -42,6 +42,7 @@
 //! ```
 
 mod ack_filter;
+mod build;
 mod classify;
 mod cobalt;
 mod dequeue;
