@@ -2,10 +2,9 @@
 use goodqueue::drr::{By, Class};
 use goodqueue::fifo::Limit;
 use goodqueue::prio::Priomap;
-use goodqueue::red::Setup;
 use goodqueue::tbf::Params;
 use goodqueue::{
-    AnyQueue, Configurable, Drr, Fifo, Header, Nanos, Prio, QueueSpec, Rate, Red, Rng, Tbf, drr,
+    AnyQueue, Configurable, Drr, Fifo, Header, Nanos, Prio, QueueSpec, Rate, Red, Rng, Tbf, drr, red,
 };
 use goodqueue_fuzz::{Call, LINK, run};
 
@@ -60,7 +59,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             });
         }
         _ => {
-            let setup = |choice: u8| Setup {
+            let params = |choice: u8| red::Params {
                 max: Some(seed as u16 as u32 + 1),
                 min: Some(u32::from(leaves[0]) + 1),
                 avpkt: u32::from(leaves[1]),
@@ -70,16 +69,13 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
                 adaptive: choice & 32 != 0,
                 bandwidth: Rate(8 + (seed >> 32)),
                 probability: u32::from(leaves[2]),
-                ..Setup::new(100_000)
+                ..red::Params::new(100_000)
             };
-            let Ok(params) = setup(choice).params() else { return };
             let places = vec![Header::default(); usize::from(leaves[3])];
             let parts = (Rng::new(seed), places);
-            let queue = <Red<Header>>::new(START, params, LINK, parts).expect("a queue");
+            let Ok(queue) = <Red<Header>>::new(START, params(choice), LINK, parts) else { return };
             run(queue, &calls, |queue, now, choice, inside| {
-                if let Ok(params) = setup(choice).params() {
-                    let _ = queue.configure(now, params, LINK, inside);
-                }
+                let _ = queue.configure(now, params(choice), LINK, inside);
             });
         }
     }

@@ -18,17 +18,22 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
     let params = |choice: u8| Params {
         limit: u32::from(limit ^ choice >> 4),
         depth: u32::from(choice >> 2),
-        quantum: quantum.into(),
+        quantum: Some(quantum.into()),
         perturb: (choice & 8 != 0).then(|| Span::from_secs(u64::from(choice >> 6))),
         headdrop: choice & 1 != 0,
-        red: (choice & 16 != 0).then_some(red),
         ..Params::default()
     };
     let (buckets, slots) = (vec![0; usize::from(slots & 31)], vec![Slot::default(); usize::from(slots >> 5)]);
     let nodes = vec![Node::default(); usize::from(limit) + usize::from(choice & 1)];
     let parts = (Rng::new(seed), buckets, slots, nodes);
-    let queue = <Sfq<Header>>::new(Nanos(1_000_000_000), params(choice), LINK, parts).expect("a queue");
+    let mut queue = <Sfq<Header>>::new(Nanos(1_000_000_000), params(choice), LINK, parts).expect("a queue");
+    if choice & 16 != 0 {
+        queue.set_red(red);
+    }
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
+        if choice & 16 != 0 {
+            queue.set_red(red);
+        }
     });
 });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goodqueue::{Backlog, Header, Nanos, Owner, Packet as _, Queue, Rate, Reason, Stats, Verdict};
+use goodqueue::{Backlog, Header, Inspect, Nanos, Owner, Packet as _, Queue, Rate, Reason, Stats, Verdict};
 use goodqueue_own::check::{Report, check};
 use goodqueue_own::{Fault, Rule};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -88,15 +88,17 @@ impl Queue<Header> for Checked {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
     /// Python gets a new object.
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Header>) {
         self.own.drain().for_each(|packet| owner.dropped(now, packet, Reason::Reset));
         self.backlog = Backlog::default();
         self.own.start(self.seed);
+    }
+}
+
+impl Inspect for Checked {
+    fn stats(&self) -> Stats {
+        self.stats
     }
 }
 

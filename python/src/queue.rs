@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue::Queue as _;
 use goodqueue::details::Details;
 use goodqueue::spec::QueueSpec;
 use goodqueue::{AnyQueue, Header, Nanos, Observer, PacketInfo, Rate, Reason, Rng};
+use goodqueue::{Inspect as _, Queue as _};
 use goodqueue_experiment::did_you_mean;
 use goodqueue_sim::tcp::truesize;
 use pyo3::exceptions::{PyTypeError, PyValueError};

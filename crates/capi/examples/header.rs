@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It reads the sources line by line, as rustfmt formats them, and stops at an unknown construct. The
-//! descriptions of parameters come from the catalogue of queues.
+//! parameters of each kind of queue, and their descriptions, come from the catalogue of queues.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -203,6 +203,21 @@ fn parameter_docs(strukt: &str, field: &str) -> Vec<String> {
     meanings.iter().map(|(queues, words)| format!("\n{}: {words}", queues.join(", "))).collect()
 }
 
+/// The parameters of a kind of queue, which the catalogue lists: `GQ_CODEL` is `codel` there.
+fn kind_docs(constant: &str) -> String {
+    let name = constant.trim_start_matches("GQ_").to_ascii_lowercase();
+    let info = CATALOGUE.iter().find(|info| info.name == name);
+    let info = info.unwrap_or_else(|| panic!("{constant}: the catalogue has no queue {name}"));
+    let words = |parameter: &Parameter| {
+        let name = parameter.name.replace('-', "_");
+        if parameter.is_required() { format!("{name} (must be given)") } else { name }
+    };
+    let parameters = info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue);
+    let parameters: Vec<String> = parameters.map(words).collect();
+    let plural = if parameters.len() == 1 { "" } else { "s" };
+    format!("Parameter{plural}: {}.", parameters.join(", "))
+}
+
 /// The value of a constant in C.
 fn constant(kind: &str, value: &str) -> String {
     let value = value.replace('_', "");
@@ -231,6 +246,9 @@ fn items(out: &mut String, source: &str) {
             item.strip_prefix("const ").and_then(|rest| rest.split_once(" = "))
         {
             let (name, kind) = name.split_once(": ").expect("a constant has a type");
+            if docs.first().is_some_and(|first: &String| first.starts_with("`kind`: ")) {
+                docs.push(kind_docs(name));
+            }
             comment(out, &docs, "");
             let _ = writeln!(out, "#define {name} {}\n", constant(kind, value.trim_end_matches(';')));
         } else if item == "struct Head {" {

@@ -58,8 +58,8 @@ struct gq_wifi;
 /** kind: first in, first out, limited in bytes. Parameter: limit (must be given). */
 #define GQ_BFIFO UINT32_C(2)
 
-/** kind: first in, first out, with room for what the link sends in time at link_rate; both must be
- * given.
+/** kind: first in, first out, with room for what the link sends in time at link_rate, which must be
+ * given, too. Parameter: time (must be given).
  */
 #define GQ_FIFO UINT32_C(3)
 
@@ -68,18 +68,18 @@ struct gq_wifi;
  */
 #define GQ_CODEL UINT32_C(4)
 
-/** kind: FQ-CoDel (RFC 8290). Parameters: those of codel, and flows, quantum, memory_limit,
- * drop_batch, ce_threshold_selector, ce_threshold_mask.
+/** kind: FQ-CoDel (RFC 8290). Parameters: limit, flows, target, interval, quantum, ecn,
+ * memory_limit, drop_batch, ce_threshold, ce_threshold_selector, ce_threshold_mask, parity.
  */
 #define GQ_FQ_CODEL UINT32_C(5)
 
-/** kind: a token bucket over bfifo. Parameters: rate, burst, limit (all three must be given),
- * peakrate, minburst, mpu, overhead, linklayer.
+/** kind: a token bucket over bfifo. Parameters: rate (must be given), burst (must be given), limit
+ * (must be given), peakrate, minburst, mpu, overhead, linklayer.
  */
 #define GQ_TBF UINT32_C(6)
 
 /** kind: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a
- * shaper. Parameters: bandwidth, diffserv, isolation, rtt, link, overhead, ether_vlan, mpu, atm,
+ * shaper. Parameters: diffserv, bandwidth, isolation, rtt, link, overhead, ether_vlan, mpu, atm,
  * ingress, autorate_ingress, ack_filter, split_gso, wash, nat, memlimit, fwmark, flows.
  */
 #define GQ_CAKE UINT32_C(7)
@@ -89,8 +89,8 @@ struct gq_wifi;
  */
 #define GQ_PIE UINT32_C(8)
 
-/** kind: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum,
- * memory_limit, ecn_prob.
+/** kind: fair queueing with PIE in every bucket. Parameters: limit, flows, target, tupdate, alpha,
+ * beta, quantum, memory_limit, ecn_prob, ecn, bytemode, dq_rate_estimator, hz.
  */
 #define GQ_FQ_PIE UINT32_C(9)
 
@@ -100,9 +100,9 @@ struct gq_wifi;
  */
 #define GQ_DUALPI2 UINT32_C(10)
 
-/** kind: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb,
- * headdrop, min, max, wlog, probability, ecn, harddrop, hz. It cannot be reconfigured after
- * set-up.
+/** kind: stochastic fair queueing. It cannot be reconfigured after set-up. Parameters: limit,
+ * flows, depth, divisor, quantum, perturb, headdrop, min, max, wlog, probability, ecn, harddrop,
+ * hz.
  */
 #define GQ_SFQ UINT32_C(11)
 
@@ -123,25 +123,25 @@ struct gq_wifi;
  */
 #define GQ_WHEEL UINT32_C(14)
 
-/** kind: three FIFOs, selected by the DS byte; the first nonempty one sends. Parameter: limit, for
- * each FIFO. It cannot be reconfigured after set-up.
+/** kind: three FIFOs, each with this limit, selected by the DS byte; the first nonempty one sends.
+ * It cannot be reconfigured after set-up. Parameter: limit.
  */
 #define GQ_PFIFO_FAST UINT32_C(15)
 
-/** kind: bands, selected by the DS byte; the first nonempty one sends. Parameters: bands, priomap.
- * Each band has a queue: a pfifo of 1000 packets, unless gq_config_set_leaf sets another. It
- * cannot be reconfigured after set-up.
+/** kind: bands, selected by the DS byte; the first nonempty one sends. Each band has a queue: a
+ * pfifo of 1000 packets, unless gq_config_set_leaf sets another. It cannot be reconfigured after
+ * set-up. Parameters: bands, priomap.
  */
 #define GQ_PRIO UINT32_C(16)
 
-/** kind: classes served in turn. Parameters: classes, by, quantum, weights. Each class has a queue,
- * as in GQ_PRIO. It cannot be reconfigured after set-up.
+/** kind: classes served in turn. Each class has a queue, as in GQ_PRIO. It cannot be reconfigured
+ * after set-up. Parameters: classes, by, quantum, weights.
  */
 #define GQ_DRR UINT32_C(17)
 
-/** kind: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst,
- * quantum, mpu, overhead, linklayer. Each class has a queue: an fq_codel, unless
- * gq_config_set_leaf sets another. It cannot be reconfigured after set-up.
+/** kind: shapes to a rate, as sqm-scripts do. Each class has a queue: an fq_codel, unless
+ * gq_config_set_leaf sets another. It cannot be reconfigured after set-up. Parameters: rate (must
+ * be given), sqm, burst, quantum, mpu, overhead, linklayer.
  */
 #define GQ_HTB UINT32_C(18)
 

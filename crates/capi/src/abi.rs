@@ -22,65 +22,51 @@ pub(crate) const GQ_DROPS_ALL: u32 = u32::MAX;
 /// `in_ring` of the BQL functions if the driver does not know how many packets its ring holds.
 pub(crate) const GQ_UNKNOWN: u32 = u32::MAX;
 
-/// `kind`: first in, first out, limited in packets. Parameter: limit.
+// The header lists the parameters of each kind from the catalogue.
+
+/// `kind`: first in, first out, limited in packets.
 pub(crate) const GQ_PFIFO: u32 = 1;
-/// `kind`: first in, first out, limited in bytes. Parameter: limit (must be given).
+/// `kind`: first in, first out, limited in bytes.
 pub(crate) const GQ_BFIFO: u32 = 2;
-/// `kind`: first in, first out, with room for what the link sends in `time` at `link_rate`; both must be
-/// given.
+/// `kind`: first in, first out, with room for what the link sends in `time` at `link_rate`, which must be
+/// given, too.
 pub(crate) const GQ_FIFO: u32 = 3;
-/// `kind`: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, `ce_threshold`,
-/// parity.
+/// `kind`: one queue under CoDel (RFC 8289).
 pub(crate) const GQ_CODEL: u32 = 4;
-/// `kind`: FQ-CoDel (RFC 8290). Parameters: those of codel, and flows, quantum, `memory_limit`, `drop_batch`,
-/// `ce_threshold_selector`, `ce_threshold_mask`.
+/// `kind`: FQ-CoDel (RFC 8290).
 pub(crate) const GQ_FQ_CODEL: u32 = 5;
-/// `kind`: a token bucket over bfifo. Parameters: rate, burst, limit (all three must be given), peakrate,
-/// minburst, mpu, overhead, linklayer.
+/// `kind`: a token bucket over bfifo.
 pub(crate) const GQ_TBF: u32 = 6;
 
 /// `kind`: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a shaper.
-/// Parameters: bandwidth, diffserv, isolation, rtt, link, overhead, `ether_vlan`, mpu, atm, ingress,
-/// `autorate_ingress`, `ack_filter`, `split_gso`, wash, nat, memlimit, fwmark, flows.
 pub(crate) const GQ_CAKE: u32 = 7;
 
-/// `kind`: one queue under PIE (RFC 8033). Parameters: limit, target, tupdate, alpha, beta, ecn, bytemode,
-/// `dq_rate_estimator`, hz.
+/// `kind`: one queue under PIE (RFC 8033).
 pub(crate) const GQ_PIE: u32 = 8;
-/// `kind`: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum,
-/// `memory_limit`, `ecn_prob`.
+/// `kind`: fair queueing with PIE in every bucket.
 pub(crate) const GQ_FQ_PIE: u32 = 9;
-/// `kind`: two queues with one controller, one of them for L4S (RFC 9332). Parameters: limit, memlimit,
-/// `coupling_factor`, `step_thresh`, range, `min_qlen_step`, `drop_overload`, `drop_early`, `ecn_mask`,
-/// `c_protection`, `max_rtt`, `typical_rtt`, target, tupdate, alpha, beta, `split_gso`.
+/// `kind`: two queues with one controller, one of them for L4S (RFC 9332).
 pub(crate) const GQ_DUALPI2: u32 = 10;
-/// `kind`: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb, headdrop,
-/// min, max, wlog, probability, ecn, harddrop, hz. It cannot be reconfigured after set-up.
+/// `kind`: stochastic fair queueing. It cannot be reconfigured after set-up.
 pub(crate) const GQ_SFQ: u32 = 11;
 /// `kind`: a queue for each flow, paced by the rates and times of local sockets: the fields socket to
-/// `pacing_rate` of `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum,
-/// `initial_quantum`, pacing, maxrate, `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`,
-/// horizon, `horizon_drop`, hz.
+/// `pacing_rate` of `struct gq_packet`.
 pub(crate) const GQ_FQ: u32 = 12;
-/// `kind`: random early detection. Parameters: limit (must be given), min, max, avpkt, burst, bandwidth,
-/// probability, ecn, harddrop, nodrop, adaptive.
+/// `kind`: random early detection.
 pub(crate) const GQ_RED: u32 = 13;
-/// `kind`: a timing wheel: packets leave at the time `departure` of `struct gq_packet`. Parameters: limit,
-/// granularity, horizon, `horizon_drop`.
+/// `kind`: a timing wheel: packets leave at the time `departure` of `struct gq_packet`.
 pub(crate) const GQ_WHEEL: u32 = 14;
-/// `kind`: three FIFOs, selected by the DS byte; the first nonempty one sends. Parameter: limit, for each
-/// FIFO. It cannot be reconfigured after set-up.
-pub(crate) const GQ_PFIFO_FAST: u32 = 15;
-/// `kind`: bands, selected by the DS byte; the first nonempty one sends. Parameters: bands, priomap. Each
-/// band has a queue: a pfifo of 1000 packets, unless `gq_config_set_leaf` sets another. It cannot be
-/// reconfigured after set-up.
-pub(crate) const GQ_PRIO: u32 = 16;
-/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class has a queue, as in
-/// `GQ_PRIO`. It cannot be reconfigured after set-up.
-pub(crate) const GQ_DRR: u32 = 17;
-/// `kind`: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst, quantum, mpu,
-/// overhead, linklayer. Each class has a queue: an `fq_codel`, unless `gq_config_set_leaf` sets another. It
+/// `kind`: three FIFOs, each with this limit, selected by the DS byte; the first nonempty one sends. It
 /// cannot be reconfigured after set-up.
+pub(crate) const GQ_PFIFO_FAST: u32 = 15;
+/// `kind`: bands, selected by the DS byte; the first nonempty one sends. Each band has a queue: a pfifo of
+/// 1000 packets, unless `gq_config_set_leaf` sets another. It cannot be reconfigured after set-up.
+pub(crate) const GQ_PRIO: u32 = 16;
+/// `kind`: classes served in turn. Each class has a queue, as in `GQ_PRIO`. It cannot be reconfigured after
+/// set-up.
+pub(crate) const GQ_DRR: u32 = 17;
+/// `kind`: shapes to a rate, as sqm-scripts do. Each class has a queue: an `fq_codel`, unless
+/// `gq_config_set_leaf` sets another. It cannot be reconfigured after set-up.
 pub(crate) const GQ_HTB: u32 = 18;
 
 /// Most segments of a super-packet.

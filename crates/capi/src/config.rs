@@ -232,11 +232,17 @@ mod tests {
     fn every_parameter_of_every_kind_has_a_field() {
         // A queue of the C library has one thread, and `cake_mq` is for several.
         for info in CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
-            assert!(number_of(info.kind).is_ok(), "{} is missing in the C library", info.name);
-            assert!(info.parameters.len() + 1 < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
+            let queue = info.name;
+            assert!(number_of(info.kind).is_ok(), "{queue} has no kind: add it to abi.rs, and to KINDS here");
+            let room = NO_LEAF.len() - 2;
+            assert!(info.parameters.len() <= room, "{queue} has more than {room} parameters: `leaf` is full");
             for parameter in info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue) {
-                let has_field = Config::of(0).parameter(parameter.name).is_some();
-                assert!(has_field, "{}: {}", info.name, parameter.name);
+                let (name, field) = (parameter.name, parameter.name.replace('-', "_"));
+                assert!(
+                    Config::of(0).parameter(name).is_some(),
+                    "`{name}` of {queue} has no field: add `pub(crate) {field}: u64,` \
+                     at the end of `Config` in src/abi.rs, then generate the header"
+                );
             }
         }
     }

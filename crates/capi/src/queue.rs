@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 
 use goodqueue::spec::QueueKind;
-use goodqueue::{AnyQueue, Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
+use goodqueue::{AnyQueue, Backlog, Header, Inspect, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
 use crate::build::{self, Parts};

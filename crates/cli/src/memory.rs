@@ -69,13 +69,13 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
     };
     let spec: QueueSpec = text.parse().map_err(wrong)?;
     let frames = match spec.params() {
-        QueueParams::Cake(setup) => {
-            let params = setup.params(Link { rate: RATE, mtu: ETHERNET_FRAME });
-            Some(params.memory_limit_at(params.bandwidth.0 / 8).into())
+        QueueParams::Cake(params) => {
+            let in_force = params.on_link(Link { rate: RATE, mtu: ETHERNET_FRAME });
+            Some(in_force.memory_limit_at(in_force.rate()).into())
         }
-        QueueParams::CakeMq(setup) => {
-            let params = setup.instance().params(Link { rate: RATE, mtu: ETHERNET_FRAME });
-            Some(u64::from(params.memory_limit_at(params.bandwidth.0 / 8)) * u64::from(setup.queues))
+        QueueParams::CakeMq(params) => {
+            let in_force = params.instance().on_link(Link { rate: RATE, mtu: ETHERNET_FRAME });
+            Some(u64::from(in_force.memory_limit_at(in_force.rate())) * u64::from(params.queues))
         }
         params => params.properties().memory_limit().map(u64::from),
     };

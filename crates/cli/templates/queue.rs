@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::ffi::CStr;
 
-use goodqueue::{Backlog, Header, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use goodqueue::{Backlog, Header, Inspect, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 use goodqueue_own::Unit;
 use goodqueue_own::export::{OwnQueue, RawParameter, parameter};
 
@@ -103,15 +103,17 @@ impl Queue<Header> for Mine {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Header>) {
         while let Some((_, packet)) = self.take() {
             owner.dropped(now, packet, Reason::Reset);
         }
         self.next_signal = Nanos::ZERO;
+    }
+}
+
+impl Inspect for Mine {
+    fn stats(&self) -> Stats {
+        self.stats
     }
 }
 

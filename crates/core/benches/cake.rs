@@ -73,7 +73,8 @@ fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
     let parts = (Lcg::new(seed), Tables::on_heap(1, 1024), slots);
     let link = Link::ethernet(Rate(1_000_000_000));
-    let mut queue = Cake::new(Nanos(0), params, link, parts).expect("1024 flows and 20000 slots");
+    let mut queue =
+        Cake::new(Nanos(0), params.on_link(link), link, parts).expect("1024 flows and 20000 slots");
     let hashes = (0..flows).map(|i| [mix(i + 1), mix(0x1_0000 + i / 10), mix(0x200_0000 + i)]).collect();
     let mut owner = Owner { hashes, drops: 0 };
     let mut now = Nanos(1_000_000_000);

@@ -112,17 +112,19 @@ macro_rules! any {
                 }
             }
 
-            fn stats(&self) -> Stats {
-                match self {
-                    AnyQueue::$fifo(queue) => queue.stats(),
-                    $(AnyQueue::$kind(queue) => queue.stats(),)+
-                }
-            }
-
             fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
                 match self {
                     AnyQueue::$fifo(queue) => queue.reset(now, observer),
                     $(AnyQueue::$kind(queue) => queue.reset(now, observer),)+
+                }
+            }
+        }
+
+        impl<P: Packet, M: Memory> Inspect for AnyQueue<P, M> {
+            fn stats(&self) -> Stats {
+                match self {
+                    AnyQueue::$fifo(queue) => queue.stats(),
+                    $(AnyQueue::$kind(queue) => queue.stats(),)+
                 }
             }
 
@@ -132,9 +134,7 @@ macro_rules! any {
                     $(AnyQueue::$kind(queue) => queue.counters(each),)+
                 }
             }
-        }
 
-        impl<P: Packet, M: Memory> Inspect for AnyQueue<P, M> {
             fn waiting_flows(&self) -> Option<(u32, u32)> {
                 match self {
                     AnyQueue::$fifo(queue) => queue.waiting_flows(),

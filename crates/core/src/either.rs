@@ -68,16 +68,8 @@ impl<P: Packet, O: Queue<P>> Queue<P> for EitherQueue<P, O> {
         each!(self, queue => queue.backlog())
     }
 
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         each!(self, queue => queue.reset(now, observer));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(each));
     }
 }
 
@@ -94,6 +86,14 @@ impl<P: Packet, O: Reconfigure<P>> Reconfigure<P> for EitherQueue<P, O> {
 }
 
 impl<P: Packet, O: Inspect> Inspect for EitherQueue<P, O> {
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(each));
+    }
+
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         each!(self, queue => queue.waiting_flows())
     }

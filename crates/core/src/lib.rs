@@ -9,7 +9,7 @@
 //! # A packet in, a packet out, a drop
 //!
 //! ```
-//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Reason, Span, Verdict};
+//! use goodqueue::{Header, Ignore, Inspect, Nanos, Queue, QueueSpec, Rate, Reason, Span, Verdict};
 //!
 //! // CoDel with room for one packet, on a link of 20 Mbit/s with frames of at most 1514 bytes.
 //! let spec: QueueSpec = "codel,limit=1".parse()?;

@@ -101,7 +101,7 @@ impl core::iter::Sum for Stats {
 /// A queue: a sans-IO state machine over the caller's packets, driven by the caller's clock.
 ///
 /// Inputs are `enqueue`, `dequeue` and `reset`, and `configure` of [`Configurable`]; outputs are return
-/// values and the calls on the [`crate::Observer`].
+/// values and the calls on the [`crate::Observer`]. What it has counted is in [`Inspect`].
 ///
 /// The rules:
 ///
@@ -110,7 +110,7 @@ impl core::iter::Sum for Stats {
 /// * No call allocates, blocks, or takes longer for a longer history.
 /// * After `dequeue` has returned `None`, the owner calls it again at [`Queue::next_wake`] or after the next
 ///   `enqueue`, whichever comes first.
-pub trait Queue<P: Packet> {
+pub trait Queue<P: Packet>: Inspect {
     /// Enqueues `packet`, or drops it or others to make room.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict;
 
@@ -124,22 +124,23 @@ pub trait Queue<P: Packet> {
     /// Packets and bytes queued now.
     fn backlog(&self) -> Backlog;
 
-    /// Counters since the creation of the queue.
-    fn stats(&self) -> Stats;
-
     /// Drops all queued packets ([`crate::Reason::Reset`]) and clears the control state; counters keep their
     /// values.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>);
+}
+
+/// Answers questions about a queue, for monitoring: what it has counted, and its internal state. It affects
+/// no decision. Every queue can be asked; only [`Inspect::stats`] has no default.
+pub trait Inspect {
+    /// Counters since the creation of the queue.
+    fn stats(&self) -> Stats;
 
     /// Calls `each` with the name and value of every counter that this kind of queue has beyond [`Stats`], in
     /// a fixed order and with the names of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
     }
-}
 
-/// Shows a queue's internal state, for monitoring. It affects no decision.
-pub trait Inspect {
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk). Linux shows them as
     /// `new_flows_len` and `old_flows_len` of `fq_codel` and `fq_pie`, and as `sparse_flows` and `bulk_flows`
     /// of `cake`. `None` if the queue does not tell the two apart. It may count them, so do not call it for

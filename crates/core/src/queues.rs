@@ -28,13 +28,13 @@ macro_rules! queues {
             /// Two queues, one for L4S, with one controller.
             DualPi2: $crate::DualPi2<P, M>, $crate::dualpi2::Params;
             /// Stochastic fair queueing.
-            Sfq: $crate::Sfq<P, M>, $crate::sfq::Setup;
+            Sfq: $crate::Sfq<P, M>, $crate::sfq::Params;
             /// A queue per flow with pacing.
             Fq: $crate::Fq<P, M>, $crate::fq::Params;
             /// A timing wheel: packets leave at the times that the host has stamped on them.
             Wheel: $crate::Wheel<P, M>, $crate::wheel::Params;
             /// One queue under RED.
-            Red: $crate::Red<P, M>, $crate::red::Setup;
+            Red: $crate::Red<P, M>, $crate::red::Params;
             /// Three bands by priority.
             PfifoFast: $crate::Prio<P, $crate::Fifo<P, M>, M>, $crate::prio::PfifoFastParams;
             /// Bands by priority, each with a queue.
@@ -46,9 +46,9 @@ macro_rules! queues {
             /// A token bucket over `bfifo`.
             Tbf: $crate::Tbf<P, M>, $crate::tbf::Params;
             /// Fair queueing among hosts and flows, with classes and a shaper.
-            Cake: $crate::Cake<P, M>, $crate::cake::Setup;
+            Cake: $crate::Cake<P, M>, $crate::cake::Params;
             /// Several instances of `cake` that share one rate.
-            CakeMq: $crate::CakeMq<P, M>, $crate::cake::MqSetup;
+            CakeMq: $crate::CakeMq<P, M>, $crate::cake::MqParams;
         }
     };
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use goodqueue::{AnyQueue, ETHERNET_FRAME, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Rng};
+use goodqueue::{
+    AnyQueue, ETHERNET_FRAME, Header, Inspect, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Rng,
+};
 use goodqueue_own::check;
 use goodqueue_own::{Library, LibraryQueue, Parameter};
 use goodqueue_sim::{Discipline, OwnQueue, Report, Token};

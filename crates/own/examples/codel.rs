@@ -5,7 +5,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use goodqueue::{AnyQueue, Backlog, Header, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Stats, Verdict};
+use goodqueue::{
+    AnyQueue, Backlog, Header, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Stats, Verdict,
+};
 use goodqueue_own::Unit;
 use goodqueue_own::export::{OwnQueue, RawParameter, parameter};
 
@@ -54,12 +56,14 @@ impl Queue<Header> for Wrapped {
         self.0.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        self.0.stats()
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Header>) {
         self.0.reset(now, owner);
+    }
+}
+
+impl Inspect for Wrapped {
+    fn stats(&self) -> Stats {
+        self.0.stats()
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

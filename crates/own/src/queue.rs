@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use goodqueue::{Backlog, Ecn, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use goodqueue::{Backlog, Ecn, Inspect, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 use crate::fault::{Fault, Rule};
 use crate::ffi::abi::{REASONS, RawPacket};
@@ -300,10 +300,6 @@ impl<P: Packet> Queue<P> for LibraryQueue<P> {
         self.held.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
     /// The library gets a new queue.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.fault.get().is_none() {
@@ -313,6 +309,12 @@ impl<P: Packet> Queue<P> for LibraryQueue<P> {
             observer.dropped(now, packet, Reason::Reset);
         }
         self.held.backlog = Backlog::default();
+    }
+}
+
+impl<P: Packet> Inspect for LibraryQueue<P> {
+    fn stats(&self) -> Stats {
+        self.stats
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

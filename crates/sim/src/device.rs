@@ -6,7 +6,7 @@ use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
 use goodqueue::spec::QueueParams;
 use goodqueue::{
-    AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, QueueSpec, Rng, Span, Stats,
+    AnyQueue, Backlog, Departure, Inspect, Nanos, Owner, Port, PortStats, QueueSpec, Rng, Span, Stats,
 };
 
 use crate::error::BuildError;
@@ -273,7 +273,7 @@ impl Device {
             Device::Single(port) => port.queue().stats(),
             Device::Own(port) => port.queue().stats(),
             Device::Shaped(port) => port.queue().stats(),
-            Device::Multi(port) => lanes(port).map(Queue::stats).sum(),
+            Device::Multi(port) => lanes(port).map(Inspect::stats).sum(),
             Device::Air(_) | Device::Switch(_) => Stats::default(),
         }
     }

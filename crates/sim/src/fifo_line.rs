@@ -178,7 +178,7 @@ impl FifoLine {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue::{Departure, Header, Ignore, Port, Queue, QueueSpec, Rate};
+    use goodqueue::{Departure, Header, Ignore, Inspect, Port, QueueSpec, Rate};
     use proptest::prelude::*;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use goodqueue::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use goodqueue::{Backlog, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 use crate::scenario::Discipline;
 use crate::token::{FrameId, Token};
@@ -265,10 +265,6 @@ impl Queue<Token> for Running {
         self.held.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.held.stats
-    }
-
     /// Takes all packets out, at a time that is late enough for each.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         let end = Nanos(u64::MAX);
@@ -278,6 +274,12 @@ impl Queue<Token> for Running {
             self.held.give_back(&packet);
             observer.dropped(now, packet, Reason::Reset);
         }
+    }
+}
+
+impl Inspect for Running {
+    fn stats(&self) -> Stats {
+        self.held.stats
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

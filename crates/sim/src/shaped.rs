@@ -3,7 +3,7 @@
 //! A shaper is not a line: it releases a packet at once and then holds the next one back. An idle shaper
 //! delays nothing, so a packet leaves it one serialization time earlier than it would leave a line.
 
-use goodqueue::{Backlog, Bytes, Nanos, Owner, Packet, Queue, Serializer, Span, Stats, Verdict};
+use goodqueue::{Backlog, Bytes, Inspect, Nanos, Owner, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::scenario::{Shaper, ShaperKind};
 use crate::token::Token;
@@ -125,17 +125,19 @@ impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
         Backlog { packets: packets + u32::from(self.head.is_some()), bytes: bytes + head }
     }
 
-    fn stats(&self) -> Stats {
-        let leaf = self.queue.stats();
-        Stats { drops: leaf.drops, marks: leaf.marks, ..self.stats }
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         self.queue.reset(now, observer);
         if let Some((packet, _)) = self.head.take() {
             observer.dropped(now, packet, goodqueue::Reason::Reset);
         }
         (self.tokens, self.t_c) = (self.buffer, now);
+    }
+}
+
+impl<Q: Queue<Token>> Inspect for Shaped<Q> {
+    fn stats(&self) -> Stats {
+        let leaf = self.queue.stats();
+        Stats { drops: leaf.drops, marks: leaf.marks, ..self.stats }
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

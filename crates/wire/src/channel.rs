@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{FlowHasher, Header, Inspect, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Reconfigure};
+use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Reconfigure};
 
 use crate::flows::Flows;
 use crate::frame;
@@ -211,7 +211,7 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header> + Inspect + Reconfigure<Header>> Channel for Ways<Path<Q>> {
+impl<Q: Queue<Header> + Reconfigure<Header>> Channel for Ways<Path<Q>> {
     fn ways(&self) -> Range<usize> {
         self.range()
     }

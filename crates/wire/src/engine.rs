@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use goodqueue::{Direction, FlowHasher, Inspect, Nanos, Queue, Reconfigure, Rng, Span};
+use goodqueue::{Direction, FlowHasher, Nanos, Queue, Reconfigure, Rng, Span};
 
 use crate::air::Air;
 use crate::channel::Channel;
@@ -120,7 +120,7 @@ impl Engine {
     /// `System` for anything else.
     pub fn start<Q>(lab: &Lab, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
-        Q: Queue<Frame> + Inspect + Reconfigure<Frame> + Send + 'static,
+        Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static,
     {
         Engine::start_with(Environment::of(lab)?, spec.settings(), spec.into_tasks()?)
     }
@@ -131,7 +131,7 @@ impl Engine {
     /// Those of [`Engine::start`].
     pub fn start_watching<Q>(lab: &Lab, spec: EngineSpec<Q>, act: OnDestination) -> Result<EngineHandle>
     where
-        Q: Queue<Frame> + Inspect + Reconfigure<Frame> + Send + 'static,
+        Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static,
     {
         Engine::start_with(
             Environment { act: Some(act), ..Environment::of(lab)? },
@@ -146,7 +146,7 @@ impl Engine {
     /// Those of [`Engine::start`].
     pub fn start_between<Q>(interfaces: Interfaces, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
-        Q: Queue<Frame> + Inspect + Reconfigure<Frame> + Send + 'static,
+        Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static,
     {
         let environment =
             Environment { interfaces, namespaces: Vec::new(), router: None, act: None, taken: None };
@@ -352,7 +352,7 @@ impl Environment {
     }
 }
 
-impl<Q: Queue<Frame> + Inspect + Reconfigure<Frame> + Send + 'static> EngineSpec<Q> {
+impl<Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static> EngineSpec<Q> {
     fn settings(&self) -> Settings {
         Settings { seed: self.seed, frames: self.frames, spin: self.spin, around: self.around }
     }

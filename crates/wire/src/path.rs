@@ -3,8 +3,8 @@
 use std::iter;
 
 use goodqueue::{
-    FlowHasher, Header, Histogram, Inspect, Line, Link, Nanos, Port, Queue, QueueSpec, Rate, Reason,
-    Reconfigure, RingSpec, Rng, Span,
+    FlowHasher, Header, Histogram, Line, Link, Nanos, Port, Queue, QueueSpec, Rate, Reason, Reconfigure,
+    RingSpec, Rng, Span,
 };
 
 use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
@@ -150,7 +150,7 @@ pub(crate) struct Path<Q> {
     sojourn: Histogram,
 }
 
-impl<Q: Queue<Header> + Inspect + Reconfigure<Header>> Path<Q> {
+impl<Q: Queue<Header> + Reconfigure<Header>> Path<Q> {
     /// Allocates all memory for a specification that has been checked, and its first queue. `frames` is the
     /// size of the pool, which no delay line can exceed.
     pub(crate) fn new(

@@ -274,7 +274,7 @@ impl Contents {
 pub struct PathReport {
     /// The last state and all counters.
     pub last: PathSample,
-    /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
+    /// The queue's own counters by name ([`goodqueue::Inspect::counters`]).
     pub counters: Vec<(&'static str, u64)>,
     /// Sojourn times in the measured window ([`crate::EngineHandle::measure_sojourn`]): from a packet's
     /// arrival at the queue until the line began to send it; `None` if there is no line.

@@ -8,8 +8,8 @@ use std::process::Command;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader, flags};
 use goodqueue::spec::CATALOGUE;
 use goodqueue::{
-    AnyQueue, Dql, Header, Nanos, Observer, Origin, PacketInfo, Queue, QueueSpec, Rate, Reason, Socket,
-    Verdict,
+    AnyQueue, Dql, Header, Inspect, Nanos, Observer, Origin, PacketInfo, Queue, QueueSpec, Rate, Reason,
+    Socket, Verdict,
 };
 
 use crate::tools::{C99, SANITIZERS, compile, has, has_sanitizers, run, valgrind};

@@ -154,16 +154,16 @@ impl Queue<Frame> for Logged {
         self.queue.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        self.queue.stats()
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
         self.queue.reset(now, owner);
     }
 }
 
-impl Inspect for Logged {}
+impl Inspect for Logged {
+    fn stats(&self) -> Stats {
+        self.queue.stats()
+    }
+}
 
 impl Reconfigure<Frame> for Logged {}
 

@@ -2,7 +2,7 @@
 //! all of its information (Linux 6.1 `sch_cake.c:cake_ack_filter`).
 
 use super::Cake;
-use super::params::AckFilter;
+use super::modes::AckFilter;
 use super::tcp_options::{MD5, Options, SACK, TIMESTAMP, blocks, is_after, timestamps};
 use crate::arena::NIL;
 use crate::details::{TcpHeader, flags};
@@ -126,7 +126,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             }
             (previous, at) = (at, slot.next());
         }
-        let is_aggressive = self.params.ack_filter == AckFilter::Aggressive;
+        let is_aggressive = self.params.given.ack_filter == AckFilter::Aggressive;
         first.filter(|first| is_aggressive && first.slot == previous && first.ecn == newer.flags & ECN_FLAGS)
     }
 }

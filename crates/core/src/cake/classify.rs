@@ -1,7 +1,8 @@
 //! The tin of an arriving packet, and its flow in that tin (Linux 6.1 `sch_cake.c:cake_select_tin`,
 //! `cake_hash`).
 
-use super::params::{Diffserv, Isolation, Params};
+use super::InForce;
+use super::modes::{Diffserv, Isolation};
 use super::tin;
 use super::ways::{Bulk, Host, Standing, WAYS, Ways, assign, first_of, matches, place};
 use super::{Cake, Sharing};
@@ -21,21 +22,22 @@ struct Hashes {
 
 /// The tin of a packet, from its codepoint before it is washed (Linux 6.1 `sch_cake.c:cake_select_tin`).
 #[inline]
-pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Details) -> u32 {
-    if params.diffserv == Diffserv::Besteffort {
+pub(super) fn select_tin(params: &InForce, packet: &impl Packet, details: &Details) -> u32 {
+    if params.given.diffserv == Diffserv::Besteffort {
         return 0;
     }
-    let mark = (details.mark & params.fwmark).checked_shr(params.fwmark.trailing_zeros()).unwrap_or(0);
-    if let Some(tin) = tin::of_number(params.diffserv, mark) {
+    let mark =
+        (details.mark & params.given.fwmark).checked_shr(params.given.fwmark.trailing_zeros()).unwrap_or(0);
+    if let Some(tin) = tin::of_number(params.given.diffserv, mark) {
         return tin;
     }
     if details.priority & 0xffff_0000 == params.handle
-        && let Some(tin) = tin::of_number(params.diffserv, details.priority & 0xffff)
+        && let Some(tin) = tin::of_number(params.given.diffserv, details.priority & 0xffff)
     {
         return tin;
     }
     let dscp = if details.is_arp { ARP_DSCP } else { packet.dsfield() >> 2 };
-    tin::of_dscp(params.diffserv, dscp)
+    tin::of_dscp(params.given.diffserv, dscp)
 }
 
 /// The value with which one half of a class number replaces a hash; only numbers from 1 to the number of
@@ -109,10 +111,10 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The same if more than the flow's hash counts.
     #[inline(never)]
     fn find_replaced(&mut self, tin: u32, packet: &P, details: Details) -> u32 {
-        if self.params.isolation == Isolation::Flowblind {
+        if self.params.given.isolation == Isolation::Flowblind {
             return tin * self.flows;
         }
-        self.find(tin, hashes(self.params.isolation, self.flows, packet, &details))
+        self.find(tin, hashes(self.params.given.isolation, self.flows, packet, &details))
     }
 
     /// Finds a flow that is active in its home place, otherwise calls [`Cake::find_place`].

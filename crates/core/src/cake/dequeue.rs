@@ -181,7 +181,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         mut adjusted: u32,
         observer: &mut impl Owner<P>,
     ) -> Outcome<P> {
-        let is_ingress = self.params.ingress;
+        let is_ingress = self.params.is_ingress();
         loop {
             let (_, _, flows) = self.tables.split();
             let head = &mut flows[index as usize];

@@ -3,7 +3,7 @@
 
 use super::classify::select_tin;
 use super::length::ewma;
-use super::params::AckFilter;
+use super::modes::AckFilter;
 use super::ways::{Standing, place, share};
 use super::{Cake, Queued, get_flow_quantum, heap};
 use crate::details::{Classified, Details};
@@ -33,7 +33,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             return self.refuse(now, packet, details, observer);
         }
         let tin = select_tin(&self.params, &packet, &details);
-        if self.params.wash {
+        if self.params.given.wash {
             packet.clear_dscp();
             observer.washed(&packet);
         }
@@ -43,7 +43,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         let counters = &mut self.tins[tin as usize].counters;
         counters.max_skblen = counters.max_skblen.max(len);
 
-        if details.gso.is_some() && self.params.split_gso {
+        if details.gso.is_some() && self.params.given.split_gso {
             self.queue_segments(now, tin, index, packet, details, observer);
         } else {
             self.queue_packet(now, tin, index, packet, &details, observer);
@@ -51,7 +51,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         if self.overflow_timeout != 0 {
             self.heapify_up(index);
         }
-        if self.params.autorate_ingress {
+        if self.params.given.autorate_ingress {
             self.estimate(now, observer);
         } else {
             self.autorate.window_bytes = 0;
@@ -167,7 +167,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.qlen += 1;
         self.memory_used += u64::from(packet.truesize());
         let mut change = i64::from(len);
-        if self.params.ack_filter != AckFilter::Off
+        if self.params.given.ack_filter != AckFilter::Off
             && let Some((ack, adjusted)) = self.ack_filter(index, observer)
         {
             self.qlen -= 1;
@@ -179,7 +179,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             let tin = &mut self.tins[tin as usize];
             tin.counters.ack_drops += 1;
             self.counters.drops += 1;
-            if self.params.ingress {
+            if self.params.is_ingress() {
                 self.shaper.advance_shaper(tin, adjusted, now.0, true);
             }
             observer.dropped(now, ack, Reason::Ack);
@@ -206,7 +206,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
                 }
                 return;
             };
-            if self.params.wash {
+            if self.params.given.wash {
                 segment.clear_dscp();
             }
             let len = segment.len();
@@ -321,7 +321,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.memory_used -= u64::from(packet.truesize());
         self.counters.drops += 1;
         self.qlen -= 1;
-        if self.params.ingress {
+        if self.params.is_ingress() {
             self.shaper.advance_shaper(tin, adjusted, now.0, true);
         }
         observer.dropped(now, packet, reason);

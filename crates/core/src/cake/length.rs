@@ -1,7 +1,8 @@
 //! The length of a packet on the link: overhead, minimum length, framing (Linux 6.1
 //! `sch_cake.c:cake_calc_overhead`, `cake_overhead`).
 
-use super::params::{Framing, Params};
+use super::InForce;
+use super::modes::Framing;
 use crate::details::Gso;
 
 /// One step of an average with the weight 1/2^`shift` for the new sample (Linux `cake_ewma`).
@@ -74,7 +75,7 @@ impl Lengths {
 
     /// Bytes on the link for one frame of `len` bytes (`cake_calc_overhead`).
     #[allow(clippy::cast_possible_truncation)]
-    fn calc_overhead(&mut self, params: &Params, mut len: u32, offset: u32) -> u32 {
+    fn calc_overhead(&mut self, params: &InForce, mut len: u32, offset: u32) -> u32 {
         if params.overhead.from_network {
             len = len.wrapping_sub(offset);
         }
@@ -98,7 +99,7 @@ impl Lengths {
 
     /// Bytes that a packet of `len` bytes takes on the link (`cake_overhead`). `last` avoids the computation
     /// if nothing has changed.
-    pub(super) fn overhead(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
+    pub(super) fn overhead(&mut self, params: &InForce, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
         self.average(offset);
         if len != last.len || offset != last.offset {
             self.adjust_anew(params, len, offset, last);
@@ -107,7 +108,7 @@ impl Lengths {
     }
 
     /// [`Lengths::overhead`] for another length than the last.
-    fn adjust_anew(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) {
+    fn adjust_anew(&mut self, params: &InForce, len: u32, offset: u16, last: &mut Adjusted) {
         let adjusted = self.calc_overhead(params, len, offset.into()).min(LONGEST);
         *last = Adjusted { len, offset, adjusted };
     }
@@ -120,7 +121,7 @@ impl Lengths {
 
     /// Bytes that a super-packet queued whole takes on the link: the sum over its segments (Linux
     /// `sch_cake.c:cake_overhead`, from `shinfo->gso_size` on).
-    pub(super) fn adjusted_whole(&mut self, params: &Params, len: u32, offset: u16, gso: Gso) -> u32 {
+    pub(super) fn adjusted_whole(&mut self, params: &InForce, len: u32, offset: u16, gso: Gso) -> u32 {
         self.average(offset);
         let offset = offset.into();
         let others = u32::from(gso.segments).saturating_sub(1);

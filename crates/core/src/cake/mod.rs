@@ -8,7 +8,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `params`, `length` | parameters; a packet's length on the link |
+//! | `params`, `modes`, `build`, `length` | parameters; a packet's length on the link |
 //! | `tin`, `classify` | thresholds of the tins; tin and place of an arriving packet |
 //! | `ways`, `heap` | flows, hosts, their sets and lists; the longest queue |
 //! | `enqueue`, `ack_filter`, `tcp_options` | the way in |
@@ -27,7 +27,7 @@
 //!
 //! let bandwidth = Some(Rate(20_000_000));
 //! let (diffserv, link) = (Diffserv::Diffserv4, LinkKind::Docsis);
-//! let params = cake::Setup { bandwidth, diffserv, link, ..Default::default() };
+//! let params = cake::Params { bandwidth, diffserv, link, ..Default::default() };
 //! let spec = QueueSpec::try_from(QueueParams::Cake(params))?;
 //! assert_eq!(spec.to_string(), "cake:diffserv4,bandwidth=20mbit,link=docsis");
 //!
@@ -42,15 +42,16 @@
 //! ```
 
 mod ack_filter;
+mod build;
 mod classify;
 mod cobalt;
 mod dequeue;
 mod enqueue;
 mod heap;
 mod length;
+mod modes;
 mod mq;
 mod params;
-mod setup;
 mod shaper;
 mod stats;
 mod tcp_options;
@@ -61,11 +62,11 @@ use core::fmt;
 
 use length::Adjusted;
 pub use length::Lengths;
+pub use modes::{AckFilter, Diffserv, Framing, Isolation, Overhead, TINS};
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub use mq::Member;
 pub use mq::{CakeMq, Child, Instance, SYNC_TIME};
-pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
-pub use setup::{LinkKind, MqSetup, Setup};
+pub use params::{InForce, LinkKind, MqParams, Params};
 pub use stats::{State, TinCounters, TinState};
 pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
@@ -137,7 +138,7 @@ pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
     lengths: Lengths,
     last: Adjusted,
     counters: Counters,
-    params: Params,
+    params: InForce,
     sharing: Sharing,
     draws: D,
 }
@@ -191,8 +192,9 @@ fn get_flow_quantum(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The current parameters; with `autorate_ingress` the bandwidth follows the estimate.
-    pub fn params(&self) -> Params {
-        Params { bandwidth: crate::Rate(self.rate.saturating_mul(8)), ..self.params }
+    pub fn params(&self) -> InForce {
+        let bandwidth = (self.rate > 0).then(|| crate::Rate(self.rate.saturating_mul(8)));
+        InForce { given: Params { bandwidth, ..self.params.given }, ..self.params }
     }
 
     /// Resets the longest and shortest lengths, as Linux does when an overhead is set, even to the same
@@ -204,7 +206,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Applies the isolation mode. Linux asks for it at each packet instead (`cake_dsrc`, `cake_ddst`).
     fn share_out(&mut self) {
-        self.sharing = Sharing::new(self.params.isolation, self.flows);
+        self.sharing = Sharing::new(self.params.given.isolation, self.flows);
         let (_, hosts, _) = self.tables.split();
         for host in hosts {
             host.set_sharing(self.sharing.sources, self.sharing.destinations);
@@ -215,7 +217,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Next, [`Configurable::drop_excess`] clears the tins that are not in use.
     fn reconfigure(&mut self) {
         tin::configure(&mut self.tins, self.rate, &self.params);
-        self.tins_in_use = self.params.diffserv.tins();
+        self.tins_in_use = self.params.given.diffserv.tins();
         let mtu_time = self.tins[0].law.mtu_time;
         for tin in &mut self.tins[self.tins_in_use as usize..] {
             tin.law.set_mtu_time(mtu_time);
@@ -227,7 +229,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Shapes to the configured rate divided by `active`, at least 1. Control laws and memory limit stay.
     fn divide_rate(&mut self, active: u32) {
-        tin::divide(&mut self.tins, self.rate / u64::from(active), self.params.diffserv);
+        tin::divide(&mut self.tins, self.rate / u64::from(active), self.params.given.diffserv);
         self.shaper.byte_time = self.tins[0].byte_time;
     }
 
@@ -356,7 +358,7 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
-    type Params = Params;
+    type Params = InForce;
     /// The random numbers, tables and slots, at least one. F, the number of flows of a tin, is a power of two
     /// from 8 to 65536 (Linux has 1024). The tables must have 8 F heap places, and F/8 sets, F hosts and F
     /// flows for each of one to eight tins.
@@ -366,7 +368,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
     type Parts = (D, Tables<M>, M::Of<Slot<Queued<P>>>);
 
     /// The clocks of the shaper start at 0 (Linux `cake_init`).
-    fn new(now: Nanos, params: Params, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+    fn new(now: Nanos, params: InForce, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (draws, mut tables, slots) = parts;
         let places = tables.heap().0.len();
         let (ways, hosts, all_flows) = tables.split();
@@ -379,7 +381,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
         if places != of_tin * (TINS * WAYS) as usize || hosts.len() != all || all_flows.len() != all {
             return Err(BuildError::Tables);
         }
-        if params.diffserv.tins() > tins_kept {
+        if params.given.diffserv.tins() > tins_kept {
             return Err(BuildError::Tins);
         }
         if slots.as_ref().is_empty() {
@@ -400,7 +402,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
             cur_tin: 0,
             flows,
             shaper: Shaper::default(),
-            rate: params.bandwidth.0 / 8,
+            rate: params.rate(),
             qlen: 0,
             backlog: 0,
             memory_used: 0,
@@ -409,7 +411,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
             memory_mark: 0,
             overflow_timeout: 0,
             has_whole_gso: false,
-            autorate: Autorate { avg_peak_bandwidth: params.bandwidth.0 / 8, ..Autorate::default() },
+            autorate: Autorate { avg_peak_bandwidth: params.rate(), ..Autorate::default() },
             lengths: Lengths::default(),
             last: Adjusted::default(),
             counters: Counters::default(),
@@ -425,20 +427,20 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
 
     /// Fails with [`BuildError::Tins`] if the parameters need more tins than the storage has. Lengths and
     /// framing apply from the next arrival on.
-    fn set_params(&mut self, _: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
-        if params.diffserv.tins() > self.tins_kept {
+    fn set_params(&mut self, _: Nanos, params: InForce, _: Link) -> Result<(), BuildError> {
+        if params.given.diffserv.tins() > self.tins_kept {
             return Err(BuildError::Tins);
         }
         if params.overhead != self.params.overhead {
             self.lengths.clear();
         }
         self.last = Adjusted::default();
-        let is_other = params.isolation != self.params.isolation;
+        let is_other = params.given.isolation != self.params.given.isolation;
         self.params = params;
         if is_other {
             self.share_out();
         }
-        self.rate = params.bandwidth.0 / 8;
+        self.rate = params.rate();
         self.reconfigure();
         Ok(())
     }
@@ -474,17 +476,19 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
         Backlog { packets: self.qlen, bytes: self.backlog }
     }
 
-    fn stats(&self) -> Stats {
-        let Counters { sent_packets, sent_bytes, drops, overlimits } = self.counters;
-        let marks = self.tins.iter().map(|tin| tin.counters.marked).sum();
-        Stats { packets: sent_packets, bytes: sent_bytes, drops, marks, overlimits }
-    }
-
     /// Drops everything queued. Clocks, control state, lists and tags stay (Linux `cake_reset`).
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for tin in 0..TINS {
             self.clear_tin(now, tin, Reason::Reset, observer);
         }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Cake<P, M, D> {
+    fn stats(&self) -> Stats {
+        let Counters { sent_packets, sent_bytes, drops, overlimits } = self.counters;
+        let marks = self.tins.iter().map(|tin| tin.counters.marked).sum();
+        Stats { packets: sent_packets, bytes: sent_bytes, drops, marks, overlimits }
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -501,9 +505,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
         each("ecn_mark", sum(|tin| tin.marked));
         each("ack_drop", sum(|tin| tin.ack_drops));
     }
-}
 
-impl<P: Packet, M: Memory, D: Draws> Inspect for Cake<P, M, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         let tins = &self.tins[..self.tins_in_use as usize];
         Some(tins.iter().fold((0, 0), |(sparse, bulk), tin| (sparse + tin.sparse, bulk + tin.bulk)))
@@ -511,7 +513,7 @@ impl<P: Packet, M: Memory, D: Draws> Inspect for Cake<P, M, D> {
 
     fn tins(&self, each: &mut dyn FnMut(TinState)) {
         let numbers = 1..=self.tins_in_use;
-        let tins = numbers.filter_map(|number| tin::of_number(self.params.diffserv, number));
+        let tins = numbers.filter_map(|number| tin::of_number(self.params.given.diffserv, number));
         tins.filter_map(|index| self.tin(index)).for_each(each);
     }
 }

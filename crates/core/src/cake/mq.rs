@@ -15,9 +15,9 @@ use core::fmt;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{Cake, Params, TinState};
+use super::{Cake, InForce, Params, TinState};
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
-use super::{MqSetup, Tables};
+use super::{MqParams, Tables};
 use crate::hash::{mix, reciprocal_scale};
 use crate::memory::Memory;
 use crate::queue::sum_of_flows;
@@ -134,11 +134,11 @@ impl<I> Child<I> {
 /// packets.
 ///
 /// ```
-/// use goodqueue::cake::MqSetup;
+/// use goodqueue::cake::MqParams;
 /// use goodqueue::spec::QueueParams;
 /// use goodqueue::{AnyQueue, Header, Ignore, Nanos, Queue, QueueSpec, Rate, Span};
 ///
-/// let params = MqSetup { queues: 2, bandwidth: Some(Rate(20_000_000)), ..Default::default() };
+/// let params = MqParams { queues: 2, bandwidth: Some(Rate(20_000_000)), ..Default::default() };
 /// let spec = QueueSpec::try_from(QueueParams::CakeMq(params))?;
 /// let mut queue = spec.build::<Header>(Rate(1_000_000_000), 1514, Nanos::ZERO)?;
 /// for cookie in 0..600 {
@@ -192,11 +192,11 @@ impl<P: Packet, M: Memory, D: Draws + 'static> fmt::Debug for CakeMq<P, M, D> {
 impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, D> {
     /// The parameters of every instance, and the rate of all together. `autorate_ingress` has no effect:
     /// Linux refuses it.
-    type Params = Params;
+    type Params = InForce;
     /// The instances, at least one.
     type Parts = M::Of<Child<Instance<P, M, D>>>;
 
-    fn new(now: Nanos, params: Params, link: Link, children: Self::Parts) -> Result<Self, BuildError> {
+    fn new(now: Nanos, params: InForce, link: Link, children: Self::Parts) -> Result<Self, BuildError> {
         let served = children.as_ref().len().checked_sub(1).ok_or(BuildError::NoPlace)?;
         let mut queue = CakeMq { children, served, backlog: Backlog::default() };
         queue.set_params(now, params, link)?;
@@ -204,8 +204,9 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, 
     }
 
     /// Each instance has the whole rate until it looks again.
-    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
-        let params = Params { autorate_ingress: false, ..params };
+    fn set_params(&mut self, now: Nanos, params: InForce, link: Link) -> Result<(), BuildError> {
+        let given = Params { autorate_ingress: false, ..params.given };
+        let params = InForce { given, ..params };
         // All or none: they have equal storage, so if any fails, the first does.
         for child in self.children.iter_mut() {
             child.instance.cake.set_params(now, params, link)?;
@@ -268,15 +269,17 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.cakes().map(Queue::stats).sum()
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for child in self.children.iter_mut() {
             child.instance.cake.reset(now, observer);
         }
         self.backlog = Backlog::default();
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws + 'static> Inspect for CakeMq<P, M, D> {
+    fn stats(&self) -> Stats {
+        self.cakes().map(Inspect::stats).sum()
     }
 
     /// Those of `cake`, summed over the instances.
@@ -292,9 +295,7 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
         }
         sums.into_iter().for_each(|(name, value)| each(name, value));
     }
-}
 
-impl<P: Packet, M: Memory, D: Draws + 'static> Inspect for CakeMq<P, M, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         sum_of_flows(self.cakes().map(Inspect::waiting_flows))
     }
@@ -349,26 +350,26 @@ impl<P: Packet, D: Draws> Member<P, D> {
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet> Member<P> {
-    /// A group of `count` members with the parameters of `setup`, whose own number of queues has no effect.
+    /// A group of `count` members with the parameters of `params`, whose own number of queues has no effect.
     /// Random numbers come from `draws`.
     ///
     /// # Errors
     /// Those of [`Cake`].
     pub fn build(
-        setup: &MqSetup,
+        params: &MqParams,
         count: u32,
         link: Link,
         now: Nanos,
         mut draws: Rng,
     ) -> Result<Vec<Member<P>>, BuildError> {
-        let setup = setup.instance();
-        let params = setup.params(link);
-        let places = usize::try_from(setup.places(link, 0)?.min(MAX_PACKETS)).unwrap_or(usize::MAX);
+        let params = params.instance();
+        let in_force = params.on_link(link);
+        let places = usize::try_from(params.places(link, 0)?.min(MAX_PACKETS)).unwrap_or(usize::MAX);
         let cake = |_| {
             let own = draws.clone().into();
             draws.next_u64();
-            let tables = Tables::on_heap(params.diffserv.tins(), setup.flows);
-            Cake::new(now, params, link, (own, tables, alloc::vec![Slot::default(); places]))
+            let tables = Tables::on_heap(params.diffserv.tins(), params.flows);
+            Cake::new(now, in_force, link, (own, tables, alloc::vec![Slot::default(); places]))
         };
         Ok(Member::group((0..count).map(cake).collect::<Result<_, _>>()?))
     }
@@ -406,17 +407,9 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
         self.instance.cake.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        self.instance.cake.stats()
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.instance.cake.reset(now, observer);
         self.show();
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.instance.cake.counters(each);
     }
 }
 
@@ -430,12 +423,12 @@ impl<P: Packet, D: Draws> Member<P, D> {
     pub fn configure(
         &mut self,
         now: Nanos,
-        setup: &MqSetup,
+        params: &MqParams,
         link: Link,
         owner: &mut impl Owner<P>,
     ) -> Result<(), BuildError> {
         let Instance { cake, active, .. } = &mut self.instance;
-        cake.configure(now, setup.instance().params(link), link, owner)?;
+        cake.configure(now, params.instance().on_link(link), link, owner)?;
         if *active > 1 {
             cake.divide_rate(*active);
         }
@@ -447,6 +440,14 @@ impl<P: Packet, D: Draws> Member<P, D> {
 /// The flows and tins of its own instance.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Inspect for Member<P, D> {
+    fn stats(&self) -> Stats {
+        self.instance.cake.stats()
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.instance.cake.counters(each);
+    }
+
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         self.instance.cake.waiting_flows()
     }
@@ -466,11 +467,15 @@ mod tests {
     const START: u64 = 1_000_000_000;
 
     /// A byte takes a microsecond, if one instance is active.
-    fn params() -> Params {
-        Params { bandwidth: Rate(8_000_000), diffserv: Diffserv::Besteffort, ..Params::default() }
+    fn params() -> InForce {
+        shaped(Rate(8_000_000), Diffserv::Besteffort)
     }
 
-    fn queue(params: Params, instances: usize) -> CakeMq<Header> {
+    fn shaped(rate: Rate, diffserv: Diffserv) -> InForce {
+        Params { bandwidth: Some(rate), diffserv, ..Params::default() }.on_link(LINK)
+    }
+
+    fn queue(params: InForce, instances: usize) -> CakeMq<Header> {
         let child = |_| {
             let slots = alloc::vec![crate::arena::Slot::default(); 64];
             let cake = Cake::new(Nanos(0), params, LINK, (Lcg::new(1), Tables::on_heap(3, 8), slots));
@@ -538,7 +543,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nobody_looks() {
-        let mut queue = queue(Params { bandwidth: Rate(0), ..params() }, 2);
+        let mut queue = queue(shaped(Rate(0), Diffserv::Besteffort), 2);
         put(&mut queue, START, 0);
         put(&mut queue, START, 1);
         assert_eq!((take(&mut queue, START), active(&queue)), (2, alloc::vec![1, 1]));
@@ -546,9 +551,7 @@ mod tests {
 
     #[test]
     fn the_control_law_and_the_memory_limit_do_not_change_with_the_rate() {
-        let params =
-            Params { bandwidth: Rate(4_000_000), diffserv: Diffserv::Diffserv3, ..Params::default() };
-        let mut queue = queue(params, 2);
+        let mut queue = queue(shaped(Rate(4_000_000), Diffserv::Diffserv3), 2);
         let seen = |queue: &CakeMq<Header>| {
             let cake = queue.instances().next().expect("two").cake();
             let tins = core::array::from_fn(|tin| cake.tin(u32::try_from(tin).expect("few")).expect("a tin"));
@@ -573,7 +576,7 @@ mod tests {
         put(&mut queue, START, 0);
         put(&mut queue, START, 1);
         take(&mut queue, START);
-        let twice = Params { bandwidth: Rate(16_000_000), ..params() };
+        let twice = shaped(Rate(16_000_000), Diffserv::Besteffort);
         queue.configure(Nanos(START), twice, LINK, &mut Ignore).expect("parameters");
         let rates: Vec<u64> = queue.instances().map(|one| one.cake().tin(0).expect("a tin").rate).collect();
         assert_eq!((active(&queue), rates), (alloc::vec![1, 1], alloc::vec![2_000_000; 2]));
@@ -585,7 +588,7 @@ mod tests {
     #[test]
     fn a_member_with_another_rate_keeps_its_share_of_it() {
         let diffserv = Diffserv::Besteffort;
-        let setup = MqSetup { bandwidth: Some(Rate(8_000_000)), diffserv, ..MqSetup::default() };
+        let setup = MqParams { bandwidth: Some(Rate(8_000_000)), diffserv, ..MqParams::default() };
         let members = Member::<Header>::build(&setup, 2, LINK, Nanos(0), Rng::new(1)).expect("members");
         let Ok([mut one, mut other]) = <[_; 2]>::try_from(members) else { panic!("two") };
         let packet = Header { len: 100, truesize: 800, ..Header::default() };
@@ -594,7 +597,7 @@ mod tests {
             member.enqueue(Nanos(START), packet, &mut Ignore);
         }
         one.dequeue(Nanos(START), &mut Ignore).expect("a packet");
-        let twice = MqSetup { bandwidth: Some(Rate(16_000_000)), ..setup };
+        let twice = MqParams { bandwidth: Some(Rate(16_000_000)), ..setup };
         one.configure(Nanos(START), &twice, LINK, &mut Ignore).expect("parameters");
         assert_eq!((one.instance().active(), one.backlog().packets), (2, 1));
         assert_eq!(one.instance().cake().tin(0).map(|tin| tin.rate), Some(1_000_000));

@@ -1,8 +1,9 @@
 //! Tins: their thresholds, quanta and clocks, and the mapping of packets to tins.
 
+use super::InForce;
 use super::Sharing;
 use super::cobalt::Law;
-use super::params::{Diffserv, Params};
+use super::modes::Diffserv;
 use super::stats::{TinCounters, TinState};
 use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
 use crate::Nanos;
@@ -110,10 +111,10 @@ impl Tin {
 
     /// Sets the threshold in bytes per second and what follows from it (Linux 6.1
     /// `sch_cake.c:cake_set_rate`).
-    fn set_rate(&mut self, rate: u64, params: &Params) {
+    fn set_rate(&mut self, rate: u64, params: &InForce) {
         self.set_share(rate);
         let micros = |span: crate::Span| (span.0 / 1000).max(1) * 1000;
-        let (rtt, wanted) = (micros(params.rtt), micros(params.target));
+        let (rtt, wanted) = (micros(params.given.rtt), micros(params.target));
         let mtu_time = self.byte_time.of(params.mtu);
         let target = (mtu_time.saturating_mul(3) / 2).max(wanted);
         let interval = rtt.saturating_add(target - wanted).max(target.saturating_mul(2));
@@ -153,8 +154,8 @@ impl Tin {
 
 /// Sets thresholds and quanta of the tins in use for a rate in bytes per second (Linux 6.1
 /// `sch_cake.c:cake_reconfigure`).
-pub(super) fn configure(tins: &mut [Tin; super::TINS as usize], rate: u64, params: &Params) {
-    each(tins, rate, params.diffserv, |tin, rate, quantum| {
+pub(super) fn configure(tins: &mut [Tin; super::TINS as usize], rate: u64, params: &InForce) {
+    each(tins, rate, params.given.diffserv, |tin, rate, quantum| {
         tin.set_rate(rate, params);
         tin.quantum = quantum;
     });

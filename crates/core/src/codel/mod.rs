@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use goodqueue::spec::QueueParams;
-//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Span, codel};
+//! use goodqueue::{Header, Ignore, Inspect, Nanos, Queue, QueueSpec, Rate, Span, codel};
 //!
 //! let params = codel::Params { target: Span::from_millis(15), ..Default::default() };
 //! let spec = QueueSpec::try_from(QueueParams::Codel(params))?;
@@ -191,13 +191,6 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         Backlog { packets: self.ring.len(), bytes: self.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(
-            self.drop_overlimit + self.drop_change + self.counters.drop_count,
-            self.counters.ecn_mark + self.counters.ce_mark,
-        )
-    }
-
     /// Linux `sch_codel.c:codel_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(Stamped { packet, .. }) = self.ring.pop() {
@@ -205,6 +198,15 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         }
         self.bytes = 0;
         self.vars = Vars::default();
+    }
+}
+
+impl<P: Packet, M: Memory> Inspect for Codel<P, M> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(
+            self.drop_overlimit + self.drop_change + self.counters.drop_count,
+            self.counters.ecn_mark + self.counters.ce_mark,
+        )
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -215,5 +217,3 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         each("maxpacket", u64::from(self.counters.maxpacket));
     }
 }
-
-impl<P: Packet, M: Memory> Inspect for Codel<P, M> {}

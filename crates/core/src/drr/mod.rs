@@ -253,16 +253,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        let classes: Stats = self.classes().iter().map(|class| class.queue().stats()).sum();
-        let mut left = self.lost;
-        for packet in self.classes().iter().filter_map(|class| class.waiting) {
-            left.add(packet.len());
-        }
-        let (packets, bytes) = (classes.packets - left.packets, classes.bytes - left.bytes);
-        Stats { packets, bytes, ..classes }
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for class in self.classes.as_mut() {
             if let Some(packet) = class.waiting.take() {
@@ -282,14 +272,24 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         self.round = FlowList::EMPTY;
         self.active = 0;
     }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Inspect for Drr<P, Q, M> {
+    fn stats(&self) -> Stats {
+        let classes: Stats = self.classes().iter().map(|class| class.queue().stats()).sum();
+        let mut left = self.lost;
+        for packet in self.classes().iter().filter_map(|class| class.waiting) {
+            left.add(packet.len());
+        }
+        let (packets, bytes) = (classes.packets - left.packets, classes.bytes - left.bytes);
+        Stats { packets, bytes, ..classes }
+    }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("active_classes", u64::from(self.active));
         each("turns", self.turns);
     }
-}
 
-impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Drr<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         sum_of_flows(self.classes().iter().map(|class| class.queue().waiting_flows()))
     }

@@ -506,13 +506,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         Backlog { packets: self.packets, bytes: self.backlog }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(
-            self.counters.overlimit + self.counters.dropped + self.drop_change,
-            self.counters.ecn_mark + self.counters.step_marks,
-        )
-    }
-
     /// Linux `dualpi2_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
@@ -520,6 +513,15 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
             observer.dropped(now, stamped.packet, Reason::Reset);
         }
         self.law.vars = Vars::default();
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for DualPi2<P, M, D> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(
+            self.counters.overlimit + self.counters.dropped + self.drop_change,
+            self.counters.ecn_mark + self.counters.step_marks,
+        )
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -534,5 +536,3 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         each("max_memory_used", counters.max_memory_used);
     }
 }
-
-impl<P: Packet, M: Memory, D: Draws> Inspect for DualPi2<P, M, D> {}

@@ -122,23 +122,23 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         Backlog { packets: self.ring.len(), bytes: self.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(self.drops, 0)
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(packet) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);
         }
         self.bytes = 0;
     }
+}
+
+impl<P: Packet, M: Memory> Inspect for Fifo<P, M> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(self.drops, 0)
+    }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("drop_overlimit", self.drops);
     }
 }
-
-impl<P: Packet, M: Memory> Inspect for Fifo<P, M> {}
 
 #[cfg(test)]
 mod tests {

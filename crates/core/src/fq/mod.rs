@@ -430,12 +430,6 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        let counters = &self.counters;
-        self.sent
-            .stats(counters.drop_overlimit + counters.horizon_drops + counters.flows_plimit, counters.marks)
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let flows = self.flows.as_mut();
         for flow in flows.iter_mut().chain([&mut self.internal]) {
@@ -448,6 +442,14 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         self.delayed = Heap::default();
         self.lists = RoundRobin::EMPTY;
         self.backlog = Backlog::default();
+    }
+}
+
+impl<P: Packet, M: Memory> Inspect for Fq<P, M> {
+    fn stats(&self) -> Stats {
+        let counters = &self.counters;
+        self.sent
+            .stats(counters.drop_overlimit + counters.horizon_drops + counters.flows_plimit, counters.marks)
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -465,5 +467,3 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         each("horizon_caps", self.counters.horizon_caps);
     }
 }
-
-impl<P: Packet, M: Memory> Inspect for Fq<P, M> {}

@@ -337,16 +337,6 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         Backlog { packets: self.qlen(), bytes: self.totals.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent_packets,
-            bytes: self.totals.sent_bytes,
-            drops: self.fq.drop_overlimit + self.codel.drop_count,
-            marks: self.codel.ecn_mark + self.codel.ce_mark,
-            overlimits: 0,
-        }
-    }
-
     /// Linux `fq_codel_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for flow in self.flows.as_mut() {
@@ -361,6 +351,18 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         self.totals.packets_left = self.limit;
         self.totals.memory_left = self.params.memory_limit.into();
     }
+}
+
+impl<P: Packet, M: Memory> Inspect for FqCodel<P, M> {
+    fn stats(&self) -> Stats {
+        Stats {
+            packets: self.sent_packets,
+            bytes: self.totals.sent_bytes,
+            drops: self.fq.drop_overlimit + self.codel.drop_count,
+            marks: self.codel.ecn_mark + self.codel.ce_mark,
+            overlimits: 0,
+        }
+    }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("drop_overlimit", self.fq.drop_overlimit);
@@ -372,9 +374,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         each("new_flow_count", self.fq.new_flow_count);
         each("memory_usage", self.memory_usage());
     }
-}
 
-impl<P: Packet, M: Memory> Inspect for FqCodel<P, M> {
     /// Buckets on the new and on the old list. A drained bucket stays listed until its turn.
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         let flows = self.flows.as_ref();

@@ -330,10 +330,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         Backlog { packets: self.qlen(), bytes: self.held.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(self.counters.dropped, self.counters.ecn_mark)
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         for flow in self.flows.as_mut() {
@@ -349,6 +345,12 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         self.lists = RoundRobin::EMPTY;
         self.held = Held { bytes: 0, left: self.limit };
     }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for FqPie<P, M, D> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(self.counters.dropped, self.counters.ecn_mark)
+    }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let counters = self.fq_pie_counters();
@@ -360,9 +362,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         each("new_flow_count", counters.new_flow_count);
         each("memory_usage", u64::from(self.memory_usage));
     }
-}
 
-impl<P: Packet, M: Memory, D: Draws> Inspect for FqPie<P, M, D> {
     /// Buckets on the new and on the old list. A drained bucket stays listed until its turn.
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         let flows = self.flows.as_ref();

@@ -474,15 +474,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         all
     }
 
-    fn stats(&self) -> Stats {
-        let leaves: Stats = self.classes().iter().filter_map(Class::queue).map(Queue::stats).sum();
-        let (packets, bytes) = self.classes().iter().fold((0, 0), |(packets, bytes), class| {
-            let sent = class.sent();
-            (packets + sent.0, bytes + sent.1)
-        });
-        Stats { packets, bytes, overlimits: leaves.overlimits + self.overlimits, ..leaves }
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for class in self.classes.as_mut() {
             if let Some(queue) = &mut class.queue {
@@ -496,6 +487,17 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         self.levels = 0;
         (self.active, self.holding, self.waiting, self.next_event) = (0, 0, 0, NEVER);
     }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Inspect for Htb<P, Q, M> {
+    fn stats(&self) -> Stats {
+        let leaves: Stats = self.classes().iter().filter_map(Class::queue).map(Inspect::stats).sum();
+        let (packets, bytes) = self.classes().iter().fold((0, 0), |(packets, bytes), class| {
+            let sent = class.sent();
+            (packets + sent.0, bytes + sent.1)
+        });
+        Stats { packets, bytes, overlimits: leaves.overlimits + self.overlimits, ..leaves }
+    }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let leaves = || self.classes().iter().filter(|class| class.queue.is_some());
@@ -503,9 +505,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         each("borrowed", leaves().map(Class::borrowed).sum());
         each("overlimits", self.overlimits);
     }
-}
 
-impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Htb<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         sum_of_flows(self.classes().iter().filter_map(Class::queue).map(Inspect::waiting_flows))
     }

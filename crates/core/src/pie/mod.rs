@@ -216,10 +216,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         Backlog { packets: self.ring.len(), bytes: u64::from(self.backlog) }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(self.counters.dropped + self.drop_change, self.counters.ecn_mark)
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         while let Some(Stamped { packet, .. }) = self.ring.pop() {
@@ -227,6 +223,12 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         }
         self.backlog = 0;
         self.vars.init();
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Pie<P, M, D> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(self.counters.dropped + self.drop_change, self.counters.ecn_mark)
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -237,5 +239,3 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         each("ecn_mark", self.counters.ecn_mark);
     }
 }
-
-impl<P: Packet, M: Memory, D: Draws> Inspect for Pie<P, M, D> {}

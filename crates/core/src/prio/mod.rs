@@ -155,14 +155,16 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
         all
     }
 
-    fn stats(&self) -> Stats {
-        self.bands().iter().map(Queue::stats).sum()
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for queue in self.bands.as_mut() {
             queue.reset(now, observer);
         }
+    }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Inspect for Prio<P, Q, M> {
+    fn stats(&self) -> Stats {
+        self.bands().iter().map(Inspect::stats).sum()
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -188,9 +190,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
             each(name, sent);
         }
     }
-}
 
-impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Prio<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         sum_of_flows(self.bands().iter().map(Inspect::waiting_flows))
     }

@@ -26,6 +26,13 @@ pub struct LawParams {
     pub harddrop: bool,
 }
 
+impl LawParams {
+    /// The probability `percent`, at most 100, in units of 2^-32.
+    pub(crate) fn max_p(percent: u32) -> u32 {
+        u32::try_from(u64::from(u32::MAX) * u64::from(percent.min(100)) / 100).unwrap_or(u32::MAX)
+    }
+}
+
 /// Division by a constant as a multiplication and shifts (Linux `reciprocal_value`, after Granlund and
 /// Montgomery, 1994).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

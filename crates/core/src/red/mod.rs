@@ -22,8 +22,8 @@
 //! use goodqueue::spec::QueueParams;
 //! use goodqueue::{QueueSpec, red};
 //!
-//! let params = red::Setup { ecn: true, ..red::Setup::new(240 << 10) };
-//! let law = params.params()?.law;
+//! let params = red::Params { ecn: true, ..red::Params::new(240 << 10) };
+//! let law = params.law()?;
 //! assert_eq!((law.qth_min, law.qth_max), (20 << 10, 60 << 10));
 //! let spec = QueueSpec::try_from(QueueParams::Red(params))?;
 //! assert_eq!(spec.to_string(), "red:240k,ecn=on");
@@ -32,12 +32,12 @@
 
 mod error;
 mod law;
-mod setup;
+mod params;
 
 pub use error::ParamsError;
 pub(crate) use law::{Action, Vars};
 pub use law::{Law, LawParams, Reciprocal};
-pub use setup::Setup;
+pub use params::Params;
 
 use core::fmt;
 
@@ -58,24 +58,6 @@ const MAX_P_MIN: u32 = u32::MAX / 100;
 const MAX_P_MAX: u32 = u32::MAX / 2;
 const MAX_P_STEP: u32 = u32::MAX / 100;
 
-/// The parameters that tc computes from those of [`Setup`] and gives to the kernel (Linux
-/// `pkt_sched.h:tc_red_qopt`): the weight instead of the burst, a fraction of 2^32 instead of a percentage,
-/// and a time instead of the rate and the average packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Maximum number of bytes queued.
-    pub limit: u32,
-    /// The law.
-    pub law: LawParams,
-    /// Queues packets that are not ECN-capable instead of dropping them early.
-    pub nodrop: bool,
-    /// Adjusts the probability (adaptive RED).
-    pub adaptive: bool,
-    /// Transmission time of an average packet; it determines how an idle time lowers the average. Zero: the
-    /// average of an idle queue is 0 immediately.
-    pub packet_time: Span,
-}
-
 /// Counters of `red` beyond [`Stats`], with the names of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedCounters {
@@ -92,6 +74,7 @@ pub struct RedCounters {
 /// `red` over the storage `M` of its packets, with random numbers from `D`.
 pub struct Red<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
+    packet_time: Span,
     law: Law,
     vars: Vars,
     inner: Fifo<P, M>,
@@ -144,7 +127,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     fn average_at(&self, now: Nanos) -> u64 {
         let Some(since) = self.idle_since else { return self.vars.qavg };
         let idle = now.0.saturating_sub(since.0);
-        let Some(packets) = idle.checked_div(self.params.packet_time.0) else { return 0 };
+        let Some(packets) = idle.checked_div(self.packet_time.0) else { return 0 };
         let left = remaining(self.law.params.wlog, packets);
         u64::try_from((u128::from(self.vars.qavg) * u128::from(left)) >> 62).unwrap_or(u64::MAX)
     }
@@ -218,6 +201,7 @@ where
     fn clone(&self) -> Self {
         Red {
             params: self.params,
+            packet_time: self.packet_time,
             law: self.law,
             vars: self.vars,
             inner: self.inner.clone(),
@@ -246,7 +230,8 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Red<P, M, D> {
         let (draws, places) = parts;
         Ok(Red {
             params,
-            law: Law::new(params.law),
+            packet_time: params.packet_time(),
+            law: Law::new(params.law().map_err(BuildError::Red)?),
             vars: Vars::default(),
             inner: Fifo::new(now, Limit::Bytes(params.limit.into()), link, places)?,
             idle_since: None,
@@ -258,9 +243,9 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Red<P, M, D> {
 
     /// The average is reset; nothing queued is removed (Linux `red_change`).
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+        let law = Law::new(params.law().map_err(BuildError::Red)?);
         self.advance(now);
-        self.params = params;
-        self.law = Law::new(params.law);
+        (self.params, self.packet_time, self.law) = (params, params.packet_time(), law);
         self.vars.reset();
         self.inner.set_limit(Limit::Bytes(params.limit.into()));
         self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
@@ -297,19 +282,21 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         self.inner.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        let RedCounters { prob_drop, prob_mark, forced_drop, forced_mark } = self.counters;
-        let inner = self.inner.stats();
-        let (drops, marks) = (prob_drop + forced_drop, prob_mark + forced_mark);
-        Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
-    }
-
     /// Linux `red_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         self.inner.reset(now, observer);
         self.vars.reset();
         self.idle_since = None;
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Red<P, M, D> {
+    fn stats(&self) -> Stats {
+        let RedCounters { prob_drop, prob_mark, forced_drop, forced_mark } = self.counters;
+        let inner = self.inner.stats();
+        let (drops, marks) = (prob_drop + forced_drop, prob_mark + forced_mark);
+        Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -321,8 +308,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         each("pdrop", self.inner.stats().drops);
     }
 }
-
-impl<P: Packet, M: Memory, D: Draws> Inspect for Red<P, M, D> {}
 
 #[cfg(test)]
 mod tests;

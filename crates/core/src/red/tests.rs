@@ -2,10 +2,11 @@ use super::*;
 use crate::{Header, Ignore};
 
 /// The example of tc-red(8): limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10Mbit.
-const EXAMPLE: Setup = Setup { min: Some(30_000), max: Some(90_000), burst: Some(55), ..Setup::new(400_000) };
+const EXAMPLE: Params =
+    Params { min: Some(30_000), max: Some(90_000), burst: Some(55), ..Params::new(400_000) };
 
-fn queue(setup: Setup) -> Red<Header> {
-    let (params, link) = (setup.params().expect("parameters"), Link::ethernet(crate::Rate(10_000_000)));
+fn queue(params: Params) -> Red<Header> {
+    let link = Link::ethernet(crate::Rate(10_000_000));
     let parts = (Rng::new(1), alloc::vec![Header::default(); 500]);
     Red::new(Nanos(0), params, link, parts).expect("a queue")
 }
@@ -18,29 +19,29 @@ fn packet(ecn: u8) -> Header {
 fn the_weight_is_that_of_equation_3() {
     // Floyd and Jacobson, section 6: with min 5 packets and a burst of 50, w is at most 0.0042: 2^-8 is
     // 0.0039.
-    let paper = Setup { min: Some(5), max: Some(15), avpkt: 1, burst: Some(50), ..Setup::new(1000) };
-    assert_eq!(paper.params().map(|params| params.law.wlog), Ok(8));
+    let paper = Params { min: Some(5), max: Some(15), avpkt: 1, burst: Some(50), ..Params::new(1000) };
+    assert_eq!(paper.law().map(|law| law.wlog), Ok(8));
     // The example by hand: 56 - (1 - (31/32)^56) * 32 = 29.4 packets, which is below 30; with 1/16 it is
     // 40.4.
-    assert_eq!(EXAMPLE.params().map(|params| params.law.wlog), Ok(5));
+    assert_eq!(EXAMPLE.law().map(|law| law.wlog), Ok(5));
 }
 
 #[test]
 fn defaults_are_those_of_the_man_page() {
-    let law = Setup::new(120_000).params().expect("parameters").law;
+    let law = Params::new(120_000).law().expect("parameters");
     assert_eq!((law.qth_min, law.qth_max), (10_000, 30_000));
     assert_eq!(law.max_p, u32::MAX / 50);
 }
 
 #[test]
 fn contradicting_parameters_are_named() {
-    let wrong = |setup: Setup| setup.params().err();
-    assert_eq!(wrong(Setup { max: Some(500_000), ..EXAMPLE }), Some(ParamsError::Thresholds));
-    assert_eq!(wrong(Setup { min: Some(0), ..EXAMPLE }), Some(ParamsError::Thresholds));
-    assert_eq!(wrong(Setup { burst: Some(u32::MAX), ..EXAMPLE }), Some(ParamsError::Burst));
-    assert_eq!(wrong(Setup { nodrop: true, ..EXAMPLE }), Some(ParamsError::Nodrop));
-    let wide = Setup { max: Some(1 << 31), burst: Some(55), ..Setup::new(u32::MAX) };
-    assert_eq!(wrong(Setup { min: Some(30_000), ..wide }), Some(ParamsError::Range));
+    let wrong = |params: Params| params.law().err();
+    assert_eq!(wrong(Params { max: Some(500_000), ..EXAMPLE }), Some(ParamsError::Thresholds));
+    assert_eq!(wrong(Params { min: Some(0), ..EXAMPLE }), Some(ParamsError::Thresholds));
+    assert_eq!(wrong(Params { burst: Some(u32::MAX), ..EXAMPLE }), Some(ParamsError::Burst));
+    assert_eq!(wrong(Params { nodrop: true, ..EXAMPLE }), Some(ParamsError::Nodrop));
+    let wide = Params { max: Some(1 << 31), burst: Some(55), ..Params::new(u32::MAX) };
+    assert_eq!(wrong(Params { min: Some(30_000), ..wide }), Some(ParamsError::Range));
 }
 
 /// A queue that stays at 100 packets of 1000 bytes: the average approaches that, and above `max` each arrival
@@ -65,21 +66,21 @@ fn above_max_each_arrival_is_dropped_and_below_min_none() {
 
 #[test]
 fn ecn_marks_harddrop_drops_above_max_and_nodrop_keeps() {
-    let run = |setup: Setup, ecn: u8| {
-        let mut queue = queue(setup);
+    let run = |params: Params, ecn: u8| {
+        let mut queue = queue(params);
         for _ in 0..700 {
             let _ = queue.enqueue(Nanos(1), packet(ecn), &mut Ignore);
         }
         (*queue.red_counters(), queue.inner.stats().drops)
     };
-    let ecn = Setup { ecn: true, ..EXAMPLE };
+    let ecn = Params { ecn: true, ..EXAMPLE };
     let (marked, full) = run(ecn, 2);
     assert!(marked.prob_mark > 0 && marked.forced_mark > 0 && full > 0);
     assert_eq!((marked.prob_drop, marked.forced_drop), (0, 0));
-    let (hard, _) = run(Setup { harddrop: true, ..ecn }, 2);
+    let (hard, _) = run(Params { harddrop: true, ..ecn }, 2);
     assert!(hard.prob_mark > 0 && hard.forced_drop > 0);
     assert_eq!(hard.forced_mark, 0);
-    let (kept, full) = run(Setup { nodrop: true, ..ecn }, 0);
+    let (kept, full) = run(Params { nodrop: true, ..ecn }, 0);
     assert_eq!((kept.prob_drop, kept.forced_drop), (0, 0));
     assert!(full > 0, "the limit drops packets even with nodrop");
 }
@@ -107,7 +108,7 @@ fn an_idle_time_lowers_the_average_as_the_packets_it_could_have_sent() {
 /// low, between 1 and 50 %.
 #[test]
 fn the_adaptive_probability_stays_between_its_bounds() {
-    let mut queue = queue(Setup { adaptive: true, ..EXAMPLE });
+    let mut queue = queue(Params { adaptive: true, ..EXAMPLE });
     assert_eq!(queue.law().max_p, u32::MAX / 50);
     let mut now = Nanos(0);
     for _ in 0..100 {

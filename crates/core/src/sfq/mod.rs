@@ -22,9 +22,9 @@
 //!
 //! ```
 //! use goodqueue::spec::QueueParams;
-//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, sfq};
+//! use goodqueue::{Header, Ignore, Inspect, Nanos, Queue, QueueSpec, Rate, sfq};
 //!
-//! let params = sfq::Setup { depth: 2, headdrop: true, ..Default::default() };
+//! let params = sfq::Params { depth: 2, headdrop: true, ..Default::default() };
 //! let spec = QueueSpec::try_from(QueueParams::Sfq(params))?;
 //! assert_eq!(spec.to_string(), "sfq,depth=2,headdrop=on");
 //!
@@ -41,7 +41,7 @@
 mod params;
 mod table;
 
-pub use params::{Params, Setup};
+pub use params::Params;
 pub use table::{MAX_DEPTH, Node, Slot};
 
 use table::{Depths, Nodes};
@@ -50,7 +50,7 @@ use crate::arena::NIL;
 use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::{Held, Sent};
-use crate::red::{Action, Law};
+use crate::red::{Action, Law, LawParams};
 use crate::{
     Backlog, BuildError, Configurable, Draws, Inspect, Link, Nanos, Observer, Owner, Packet, Queue, Reason,
     Rng, Stats, Verdict,
@@ -97,6 +97,8 @@ pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     red: Option<Law>,
     limit: u32,
+    depth: u32,
+    quantum: i32,
     /// Number of packets in a slot from which an arrival may be dropped: `depth`, or 0 with RED.
     usual_depth: u32,
     /// Number of buckets minus one.
@@ -128,6 +130,12 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     /// The law of RED, if it is on.
     pub const fn red(&self) -> Option<&Law> {
         self.red.as_ref()
+    }
+
+    /// Switches RED on with a law in the kernel's units, which are finer than those of [`Params`].
+    pub const fn set_red(&mut self, law: LawParams) {
+        self.red = Some(Law::new(law));
+        self.usual_depth = 0;
     }
 
     /// The key of the hash.
@@ -224,7 +232,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         while let Some(&packet) = self.nodes.pop_head(&mut all) {
             let bucket = self.bucket(packet.flow_hash());
             let has_room = |index: &u32| {
-                self.slots.as_ref().get(*index as usize).is_some_and(|slot| slot.qlen < self.params.depth)
+                self.slots.as_ref().get(*index as usize).is_some_and(|slot| slot.qlen < self.depth)
             };
             let Some(index) = self.slot_of(bucket).filter(has_room) else {
                 self.held.left = self.held.left.wrapping_add(1);
@@ -260,7 +268,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         } else {
             self.nodes.push_first(slot, packet);
             self.depths.take(slot);
-            enter(slots, &mut self.tail, index, self.params.quantum.cast_signed());
+            enter(slots, &mut self.tail, index, self.quantum);
         }
     }
 
@@ -320,7 +328,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         if self.red_drops(now, index, &mut packet, observer) {
             return self.drop_at(now, index, packet, Reason::Red, observer);
         }
-        if self.slots.as_ref()[index as usize].qlen >= self.params.depth {
+        if self.slots.as_ref()[index as usize].qlen >= self.depth {
             return self.drop_at(now, index, packet, Reason::Limit, observer);
         }
         self.append(index, packet);
@@ -400,7 +408,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
             if slot.allot > 0 {
                 break slot;
             }
-            slot.allot = slot.allot.wrapping_add(self.params.quantum.cast_signed());
+            slot.allot = slot.allot.wrapping_add(self.quantum);
             self.tail = index;
             index = slot.next;
         };
@@ -463,6 +471,8 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
         let mut queue = Sfq {
             red: None,
             limit: 0,
+            depth: 1,
+            quantum: 1,
             usual_depth: 0,
             mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
             perturbation: 0,
@@ -504,14 +514,13 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
 
     /// `hz` does not change, and RED stays on once it is on, as in Linux. With a period, the hash gets a new
     /// key, and the period begins at `now`. Nothing is rehashed immediately.
-    fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         let qlen = self.qlen();
-        let (depth, quantum) = (params.depth.clamp(1, MAX_DEPTH), params.quantum.clamp(1, 1 << 20));
-        let red = params.red.or(self.params.red);
-        self.params = Params { depth, quantum, red, hz: self.params.hz, ..params };
-        self.red = red.map(Law::new);
-        self.usual_depth = if red.is_some() { 0 } else { depth };
-        self.limit = params.limit.min(self.nodes.capacity().saturating_sub(1));
+        self.params = Params { hz: self.params.hz, ..params };
+        (self.depth, self.quantum) = (params.depth(), params.quantum(link).cast_signed());
+        self.red = params.red().map(Law::new).or(self.red);
+        self.usual_depth = if self.red.is_some() { 0 } else { self.depth };
+        self.limit = params.limit().min(self.nodes.capacity().saturating_sub(1));
         self.held.left = self.limit.wrapping_sub(qlen);
         let seconds = params.perturb.map_or(0, |span| span.0 / 1_000_000_000);
         self.period = seconds.saturating_mul(self.params.hz.into());
@@ -558,7 +567,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
             slot.vars.reset();
             self.nodes.push_first(slot, packet);
             self.depths.take(slot);
-            enter(slots, &mut self.tail, index, self.params.quantum.cast_signed());
+            enter(slots, &mut self.tail, index, self.quantum);
         }
         self.count_in(now, index, packet.len(), observer)
     }
@@ -578,19 +587,21 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         Backlog { packets: self.qlen(), bytes: self.held.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        let counters = &self.counters;
-        let marks = counters.prob_mark + counters.forced_mark;
-        let marks = marks + counters.prob_mark_head + counters.forced_mark_head;
-        Stats { overlimits: self.overlimits, ..self.sent.stats(self.drops, marks) }
-    }
-
     /// Linux `sfq_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now, observer);
         while let Some(packet) = self.pop() {
             observer.dropped(now, packet, Reason::Reset);
         }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Sfq<P, M, D> {
+    fn stats(&self) -> Stats {
+        let counters = &self.counters;
+        let marks = counters.prob_mark + counters.forced_mark;
+        let marks = marks + counters.prob_mark_head + counters.forced_mark_head;
+        Stats { overlimits: self.overlimits, ..self.sent.stats(self.drops, marks) }
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -602,5 +613,3 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         each("forced_mark_head", self.counters.forced_mark_head);
     }
 }
-
-impl<P: Packet, M: Memory, D: Draws> Inspect for Sfq<P, M, D> {}

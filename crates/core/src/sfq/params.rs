@@ -1,4 +1,4 @@
-//! Parameters of `sfq`: those of tc, and those that tc gives to the kernel.
+//! Parameters of `sfq`.
 
 use super::{MAX_DEPTH, Node, Sfq, Slot};
 use crate::jiffies::HZ;
@@ -9,8 +9,9 @@ use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rng, Span};
 
 params! {
-    /// `sfq` with the parameters of tc-sfq(8).
-    pub struct Setup: "sfq",
+    /// Parameters of `sfq` (tc-sfq(8)). In the queue, the number of buckets is the length of their storage,
+    /// rounded down to a power of two, and the number of slots is the length of theirs.
+    pub struct Params: "sfq",
         "flows served in turn; the longest loses packets; no control of the delay, but RED if asked",
         "McKenney 1990, Linux 6.1 sch_sfq.c";
 
@@ -40,33 +41,41 @@ params! {
         "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
 }
 
-impl Setup {
-    /// The parameters that the queue uses on a link.
+impl Params {
+    /// The largest number of packets that its slots can hold, at most `limit` (Linux `sch_sfq.c:sfq_change`).
     #[must_use]
-    pub fn params(&self, link: Link) -> Params {
-        let max_p = u64::from(u32::MAX) * u64::from(self.probability.min(100)) / 100;
-        let red = self.min.map(|qth_min| LawParams {
-            qth_min,
+    pub fn limit(&self) -> u32 {
+        self.limit.min(self.depth().saturating_mul(self.flows))
+    }
+
+    /// The depth that is used: 1 to [`MAX_DEPTH`].
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.depth.clamp(1, MAX_DEPTH)
+    }
+
+    /// The quantum that is used on a link, bytes: 1 to 2^20.
+    #[must_use]
+    pub fn quantum(&self, link: Link) -> u32 {
+        self.quantum.unwrap_or(link.mtu).clamp(1, 1 << 20)
+    }
+
+    /// The law of RED in each slot, if it is on.
+    #[must_use]
+    pub fn red(&self) -> Option<LawParams> {
+        Some(LawParams {
+            qth_min: self.min?,
             qth_max: self.max,
             wlog: self.wlog,
             plog: 0,
-            max_p: u32::try_from(max_p).unwrap_or(u32::MAX),
+            max_p: LawParams::max_p(self.probability),
             ecn: self.ecn,
             harddrop: self.harddrop,
-        });
-        Params {
-            limit: self.limit.min(self.depth.saturating_mul(self.flows)),
-            depth: self.depth,
-            quantum: self.quantum.unwrap_or(link.mtu),
-            perturb: self.perturb,
-            headdrop: self.headdrop,
-            red,
-            hz: self.hz,
-        }
+        })
     }
 }
 
-impl Properties for Setup {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }
@@ -76,51 +85,12 @@ impl Properties for Setup {
     }
 }
 
-/// The parameters that tc computes from those of [`Setup`] for a link and gives to the kernel (Linux
-/// `pkt_sched.h:tc_sfq_qopt_v1`). RED's probability is a fraction of 2^32 here and a percentage there, and
-/// its thresholds are one optional law.
-///
-/// The number of buckets is the length of the bucket storage, rounded down to a power of
-/// two; the default of Linux is 1024. The number of slots is the length of the slot storage; the default of
-/// Linux is 128.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Maximum number of packets queued. Default 127.
-    pub limit: u32,
-    /// Maximum number of packets in a slot, 1 to [`MAX_DEPTH`]. Default 127.
-    pub depth: u32,
-    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU plus the link header.
-    pub quantum: u32,
-    /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
-    pub perturb: Option<Span>,
-    /// Drops at the head. Default off.
-    pub headdrop: bool,
-    /// RED in each slot. Default off.
-    pub red: Option<LawParams>,
-    /// Jiffies per second, the unit of the timer. Default 250.
-    pub hz: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 127,
-            depth: MAX_DEPTH,
-            quantum: crate::ETHERNET_FRAME,
-            perturb: None,
-            headdrop: false,
-            red: None,
-            hz: HZ,
-        }
-    }
-}
-
-impl Build for Setup {
+impl Build for Params {
     type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Sfq<P, M>;
     type InForce = Params;
 
-    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
-        Ok(self.params(link))
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
     }
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
@@ -138,7 +108,7 @@ impl Build for Setup {
     > {
         let buckets = room.places("buckets", self.divisor.into())?;
         let slots = room.places("flows", self.flows.into())?;
-        let nodes = room.packets(u64::from(self.params(context.link).limit) + 1)?;
+        let nodes = room.packets(u64::from(self.limit()) + 1)?;
         Ok((context.draws, buckets, slots, nodes))
     }
 }

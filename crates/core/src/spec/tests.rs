@@ -135,12 +135,12 @@ fn the_queue_of_the_classes_is_read_as_any_other() {
 #[test]
 fn red_is_computed_of_the_words_of_tc() {
     let red = |text: &str| match text.parse::<QueueSpec>().expect(text).params() {
-        QueueParams::Red(setup) => *setup,
+        QueueParams::Red(params) => *params,
         other => panic!("{other:?}"),
     };
-    assert_eq!(red("red:120000"), crate::red::Setup::new(120_000));
-    let setup = red("red,limit=400000,min=30000,max=90000,burst=55,ecn=on,probability=10");
-    let law = setup.params().expect("right").law;
+    assert_eq!(red("red:120000"), crate::red::Params::new(120_000));
+    let params = red("red,limit=400000,min=30000,max=90000,burst=55,ecn=on,probability=10");
+    let law = params.law().expect("right");
     assert_eq!((law.qth_min, law.qth_max, law.wlog, law.ecn), (30_000, 90_000, 5, true));
     assert!(matches!(error("red:100k,min=90k,max=20k"), SpecError::Conflict { queue: "red", .. }));
 }
@@ -264,10 +264,10 @@ fn a_fault_points_at_its_words() {
 fn a_link_of_cake_is_a_word_and_what_is_given_itself() {
     use crate::cake::{Framing, Overhead};
     let link = |text: &str| {
-        let QueueParams::Cake(setup) = *text.parse::<QueueSpec>().expect(text).params() else {
+        let QueueParams::Cake(given) = *text.parse::<QueueSpec>().expect(text).params() else {
             panic!("{text}")
         };
-        let params = setup.params(LINK);
+        let params = given.on_link(LINK);
         (params.overhead.bytes, params.overhead.from_network, params.mpu, params.framing)
     };
     assert_eq!(link("cake"), (0, false, 0, Framing::None));
@@ -277,6 +277,26 @@ fn a_link_of_cake_is_a_word_and_what_is_given_itself() {
     assert_eq!(link("cake,link=pppoa-vcmux,overhead=0,atm=noatm"), (0, true, 0, Framing::None));
     assert_eq!(link("cake,link=conservative"), (48, true, 0, Framing::Atm));
     assert_eq!(Overhead::default(), Overhead { bytes: 0, from_network: false });
+}
+
+/// The text gives every parameter another value than its default.
+#[test]
+fn an_instance_of_cake_mq_has_the_parameters_of_the_cake_of_the_same_text() {
+    let words = "diffserv=diffserv4,bandwidth=9mbit,isolation=flows,rtt=30ms,link=docsis,overhead=7,ether-vlan=1,\
+                 mpu=80,atm=ptm,ingress=on,ack-filter=on,split-gso=off,wash=on,nat=on,memlimit=90k,fwmark=6,flows=64";
+    let read = |text: String| *text.parse::<QueueSpec>().expect(&text).params();
+    let QueueParams::Cake(cake) = read(alloc::format!("cake,{words}")) else { panic!("a cake") };
+    let QueueParams::CakeMq(several) = read(alloc::format!("cake_mq,{words},queues=3")) else {
+        panic!("a cake_mq")
+    };
+    assert_eq!(several.instance(), cake);
+    let defaults = <crate::cake::Params as super::Parameters>::DEFAULT;
+    for (at, parameter) in <crate::cake::Params as super::Parameters>::LIST.iter().enumerate() {
+        use super::Access as _;
+        let is_other = cake.get(at) != defaults.get(at);
+        assert!(is_other || parameter.name == "autorate-ingress", "{}: give it in the text", parameter.name);
+    }
+    assert_eq!(crate::cake::MqParams::default().instance(), defaults);
 }
 
 #[test]

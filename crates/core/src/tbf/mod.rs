@@ -308,15 +308,17 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        let inner = self.inner.stats();
-        Stats { drops: inner.drops + self.drop_toobig, overlimits: self.overlimits, ..inner }
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.inner.reset(now, observer);
         self.fill();
         self.state.t_c = now;
+    }
+}
+
+impl<P: Packet, M: Memory> Inspect for Tbf<P, M> {
+    fn stats(&self) -> Stats {
+        let inner = self.inner.stats();
+        Stats { drops: inner.drops + self.drop_toobig, overlimits: self.overlimits, ..inner }
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -325,8 +327,6 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         each("overlimits", self.overlimits);
     }
 }
-
-impl<P: Packet, M: Memory> Inspect for Tbf<P, M> {}
 
 #[cfg(test)]
 mod tests {

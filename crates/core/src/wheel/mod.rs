@@ -293,14 +293,16 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         Backlog { packets: self.qlen, bytes: self.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        self.sent.stats(self.counters.overlimit + self.counters.horizon_drops + self.drop_change, 0)
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(packet) = self.pop_first() {
             observer.dropped(now, packet, Reason::Reset);
         }
+    }
+}
+
+impl<P: Packet, M: Memory> Inspect for Wheel<P, M> {
+    fn stats(&self) -> Stats {
+        self.sent.stats(self.counters.overlimit + self.counters.horizon_drops + self.drop_change, 0)
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -310,5 +312,3 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         each("horizon_caps", self.counters.horizon_caps);
     }
 }
-
-impl<P: Packet, M: Memory> Inspect for Wheel<P, M> {}

@@ -2,7 +2,7 @@
 //! it can deliver. Framing is tested against arithmetic that walks cell by cell.
 
 use crate::conserve::Seen;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, InForce, Isolation, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{
     AnyQueue, BuildError, Cake, Configurable, Header, Ignore, Inspect, Lcg, Link, Nanos, Observer, Packet,
@@ -43,17 +43,17 @@ impl PacketInfo<Header> for Owner {
     }
 }
 
-fn queue(params: Params, slots: usize) -> Cake<Header> {
+fn queue(params: InForce, slots: usize) -> Cake<Header> {
     with_tins(TINS, params, slots)
 }
 
-fn with_tins(tins: u32, params: Params, slots: usize) -> Cake<Header> {
+fn with_tins(tins: u32, params: InForce, slots: usize) -> Cake<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
     let parts = (Lcg::new(7), Tables::on_heap(tins, 16), slots);
     Cake::new(Nanos(0), params, LINK, parts).expect("16 flows and a slot")
 }
 
-fn params() -> impl Strategy<Value = Params> {
+fn params() -> impl Strategy<Value = InForce> {
     let modes = (
         prop::sample::select(vec![Diffserv::Besteffort, Diffserv::Diffserv3, Diffserv::Precedence]),
         prop::sample::select(vec![
@@ -65,19 +65,20 @@ fn params() -> impl Strategy<Value = Params> {
         prop::sample::select(vec![AckFilter::Off, AckFilter::On, AckFilter::Aggressive]),
     );
     let numbers = (0..20_000_000_u64, 3_000..60_000_u32, any::<[bool; 3]>());
-    (modes, numbers).prop_map(|((diffserv, isolation, ack_filter), (rate, memory_limit, switches))| {
+    (modes, numbers).prop_map(|((diffserv, isolation, ack_filter), (rate, memlimit, switches))| {
         let [ingress, wash, autorate_ingress] = switches;
-        Params {
-            bandwidth: Rate(rate / 8 * 8),
+        let params = Params {
+            bandwidth: Some(Rate(rate / 8 * 8)),
             diffserv,
             isolation,
             ack_filter,
-            memory_limit,
-            ingress,
+            memlimit: Some(memlimit),
+            ingress: Some(ingress),
             wash,
             autorate_ingress,
             ..Params::default()
-        }
+        };
+        params.on_link(LINK)
     })
 }
 
@@ -111,7 +112,7 @@ proptest! {
                     if wake.is_some_and(|wake| wake > now) {
                         prop_assert!(packet.is_none(), "before the announced time");
                     }
-                    if wake == Some(now) && !queue.params().ingress {
+                    if wake == Some(now) && !queue.params().is_ingress() {
                         prop_assert!(packet.is_some(), "announced for now");
                     }
                     packet.iter().for_each(|packet| _ = owner.seen.leaves(packet));
@@ -147,7 +148,7 @@ proptest! {
             }
             (delivered, owner.seen.dropped, queue.stats())
         };
-        prop_assert_eq!(run(params.diffserv.tins()), run(TINS));
+        prop_assert_eq!(run(params.given.diffserv.tins()), run(TINS));
     }
 
     #[test]
@@ -158,8 +159,8 @@ proptest! {
         framing in prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]),
     ) {
         let overhead = Overhead { bytes, from_network: true };
-        let bandwidth = Rate(8_000_000);
-        let mut queue = queue(Params { bandwidth, overhead, mpu, framing, ..Params::default() }, 8);
+        let params = Params { bandwidth: Some(Rate(8_000_000)), ..Params::default() };
+        let mut queue = queue(InForce { overhead, mpu, framing, ..params.on_link(LINK) }, 8);
         let now = Nanos(1_000_000_000);
         let packet = Header { len, truesize: len, ..Header::default() };
         queue.enqueue(now, packet, &mut Ignore);
@@ -183,12 +184,12 @@ proptest! {
 
 #[test]
 fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
-    let of = |diffserv| Params { diffserv, ..Params::default() };
+    let of = |diffserv| Params { diffserv, ..Params::default() }.on_link(LINK);
     let mut queue = with_tins(3, of(Diffserv::Besteffort), 8);
     let (now, mut owner) = (Nanos(1_000_000_000), Owner::default());
     assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), LINK, &mut owner), Ok(()));
     assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), LINK, &mut owner), Err(BuildError::Tins));
-    assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
+    assert_eq!((queue.params().given.diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
     let slots = vec![goodqueue::arena::Slot::default(); 8];
     let parts = (Lcg::new(7), Tables::on_heap(4, 16), slots);
     let few = <Cake<Header>>::new(now, of(Diffserv::Diffserv8), LINK, parts);

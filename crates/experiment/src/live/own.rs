@@ -51,14 +51,12 @@ impl fmt::Debug for OwnQueue {
 }
 
 /// [`Queue`] as a trait object.
-trait Boxed: Send {
+trait Boxed: Inspect + Send {
     fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut dyn Owner<Frame>) -> Verdict;
     fn dequeue(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) -> Option<Frame>;
     fn next_wake(&self, now: Nanos) -> Option<Nanos>;
     fn backlog(&self) -> Backlog;
-    fn stats(&self) -> Stats;
     fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>);
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 }
 
 /// Passes on what happens to packets. A user-defined queue does not know the packet properties that CAKE and
@@ -94,16 +92,8 @@ impl<Q: Queue<Frame> + Send> Boxed for Q {
         Queue::backlog(self)
     }
 
-    fn stats(&self) -> Stats {
-        Queue::stats(self)
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) {
         Queue::reset(self, now, &mut Forward(owner));
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        Queue::counters(self, each);
     }
 }
 
@@ -124,19 +114,19 @@ impl Queue<Frame> for OwnQueue {
         self.queue.backlog()
     }
 
-    fn stats(&self) -> Stats {
-        self.queue.stats()
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
         self.queue.reset(now, owner);
+    }
+}
+
+impl Inspect for OwnQueue {
+    fn stats(&self) -> Stats {
+        self.queue.stats()
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.queue.counters(each);
     }
 }
-
-impl Inspect for OwnQueue {}
 
 impl Reconfigure<Frame> for OwnQueue {}

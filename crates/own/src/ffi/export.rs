@@ -22,7 +22,7 @@ pub trait OwnQueue: Queue<Header> + Sized + 'static {
     const ABOUT: &'static CStr;
     /// Its parameters.
     const PARAMETERS: &'static [RawParameter] = &[];
-    /// The names of its counters, in the order of [`Queue::counters`].
+    /// The names of its counters, in the order of [`goodqueue::Inspect::counters`].
     const COUNTERS: &'static [*const c_char] = &[];
 
     /// An empty queue. `values` has a number for each parameter, `seed` is for random decisions.

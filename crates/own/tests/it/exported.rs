@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use goodqueue::{AnyQueue, Header, Nanos, Observer, PacketInfo, Queue, QueueSpec, Rate, Reason, Rng};
+use goodqueue::{
+    AnyQueue, Header, Inspect, Nanos, Observer, PacketInfo, Queue, QueueSpec, Rate, Reason, Rng,
+};
 use goodqueue_own::{Library, LibraryQueue, check};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use goodqueue::{Header, Ignore, Nanos, Packet, Queue, Reason, Verdict};
+use goodqueue::{Header, Ignore, Inspect, Nanos, Packet, Queue, Reason, Verdict};
 use goodqueue_own::cc::{CcAck, CcCalls, CcEvent, CcLibrary, CcWindow};
 use goodqueue_own::{Library, LibraryQueue, Rule, check};
 

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use goodqueue::spec::{CATALOGUE, Parameter};
 use goodqueue::{
-    AnyQueue, Backlog, Header, Nanos, Owner, Packet, Queue, QueueSpec, Rate, Reason, Rng, Stats, Verdict,
+    AnyQueue, Backlog, Header, Inspect, Nanos, Owner, Packet, Queue, QueueSpec, Rate, Reason, Rng, Stats,
+    Verdict,
 };
 use goodqueue_own::{Rule, check};
 
@@ -89,13 +90,15 @@ impl Queue<Header> for Fifo {
         self.backlog
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
     fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Header>) {
         self.packets.drain(..).for_each(|packet| owner.dropped(now, packet, Reason::Reset));
         self.backlog = Backlog::default();
+    }
+}
+
+impl Inspect for Fifo {
+    fn stats(&self) -> Stats {
+        self.stats
     }
 }
 

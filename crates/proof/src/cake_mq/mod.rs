@@ -7,7 +7,7 @@ mod page;
 
 pub use page::{Results, fair, page, picture, results, table};
 
-use goodqueue::cake::{Member, MqSetup};
+use goodqueue::cake::{Member, MqParams};
 use goodqueue::{
     Cake, Configurable, ETHERNET_FRAME, Header, Ignore, Lcg, Link, Nanos, Queue, Rate, Rng, Span,
 };
@@ -177,8 +177,8 @@ fn run<Q: Queue<Header>>(mut queues: Vec<Q>, mut sources: Vec<Source>, time: Spa
     Sent { mean: bits(flows.iter().sum(), time), most: bits(most, WINDOW), flows }
 }
 
-fn setup(rate: Rate) -> MqSetup {
-    MqSetup { bandwidth: Some(rate), ..MqSetup::default() }
+fn setup(rate: Rate) -> MqParams {
+    MqParams { bandwidth: Some(rate), ..MqParams::default() }
 }
 
 fn members(rate: Rate, instances: u32) -> Vec<Member<Header>> {
@@ -187,12 +187,12 @@ fn members(rate: Rate, instances: u32) -> Vec<Member<Header>> {
 
 /// One `cake`.
 fn cake(rate: Rate) -> Vec<Cake<Header>> {
-    let setup = setup(rate).instance();
-    let params = setup.params(LINK);
-    let places = params.memory_limit_at(rate.0 / 8) / 768 + 1;
+    let params = setup(rate).instance();
+    let in_force = params.on_link(LINK);
+    let places = in_force.memory_limit_at(rate.0 / 8) / 768 + 1;
     let slots = vec![goodqueue::arena::Slot::default(); places as usize];
-    let tables = goodqueue::cake::Tables::on_heap(params.diffserv.tins(), setup.flows);
-    vec![Cake::new(Nanos::ZERO, params, LINK, (Lcg::from(Rng::new(1)), tables, slots)).expect("a cake")]
+    let tables = goodqueue::cake::Tables::on_heap(params.diffserv.tins(), params.flows);
+    vec![Cake::new(Nanos::ZERO, in_force, LINK, (Lcg::from(Rng::new(1)), tables, slots)).expect("a cake")]
 }
 
 /// `cake_mq` with so many instances under a load, and one `cake` under the same.

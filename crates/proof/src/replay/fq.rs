@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodqueue::fq::Params;
 use goodqueue::{
-    Configurable, Fq, Header, Link, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Reason, Socket,
+    Configurable, Fq, Header, Inspect, Link, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Reason, Socket,
 };
 
 use super::format::{Input, Sending};

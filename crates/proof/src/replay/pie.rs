@@ -1,7 +1,7 @@
 //! `pie` under replay, and what `fq_pie` shares with it.
 
 use goodqueue::pie::{Params, Vars};
-use goodqueue::{Configurable, Header, Heap, Link, Nanos, Pie, Queue};
+use goodqueue::{Configurable, Header, Heap, Inspect, Link, Nanos, Pie, Queue};
 
 use super::Fault;
 use super::format::Input;

@@ -2,7 +2,7 @@
 
 use goodqueue::red::{Law, LawParams};
 use goodqueue::sfq::{MAX_DEPTH, Params};
-use goodqueue::{Configurable, Header, Heap, Nanos, Packet, Queue, Sfq, Span};
+use goodqueue::{Configurable, Header, Heap, Inspect, Link, Nanos, Packet, Queue, Sfq, Span};
 
 use super::Fault;
 use super::format::Input;
@@ -11,6 +11,7 @@ use super::text::{Number, field};
 
 struct SfqSubject {
     queue: Sfq<Header, Heap, Recorded>,
+    link: Link,
     divisor: u32,
     flows: u32,
     /// Flow hash of the packet enqueued or delivered last.
@@ -33,7 +34,7 @@ fn set(given: &mut Given, key: &str, value: Number) -> Result<(), String> {
         "flows" => given.flows = Some(narrow(key, value)?),
         "divisor" => given.divisor = Some(narrow(key, value)?),
         "depth" => params.depth = narrow::<u32>(key, value)?.min(MAX_DEPTH),
-        "quantum" => params.quantum = narrow::<u32>(key, value)?.max(256),
+        "quantum" => params.quantum = Some(narrow::<u32>(key, value)?.max(256)),
         "perturb" => {
             let seconds: u32 = narrow(key, value)?;
             params.perturb = (seconds > 0).then(|| Span::from_secs(seconds.into()));
@@ -57,7 +58,7 @@ const FLOWS: u32 = 128;
 const DIVISOR: u32 = 1024;
 
 pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let params = Params { quantum: setup.mtu(), hz: setup.header.hz, ..Params::default() };
+    let params = Params { quantum: Some(setup.mtu()), hz: setup.header.hz, ..Params::default() };
     let red = LawParams { qth_min: 0, qth_max: 0, wlog: 0, plog: 0, max_p: 0, ecn: false, harddrop: false };
     let given = setup.params(Given { params, limit: None, divisor: None, flows: None, red }, set)?;
     let Given { mut params, red, .. } = given;
@@ -71,15 +72,17 @@ pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
         flows = flows.min(divisor);
     }
     if let Some(limit) = given.limit {
-        params.limit = limit.min(params.depth.saturating_mul(flows));
-        flows = flows.min(params.limit);
+        params = Params { limit, flows, ..params };
+        flows = flows.min(params.limit());
     }
-    params.red = (red.qth_min > 0).then_some(red);
     let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
     let (buckets, slots) = (Setup::places(divisor as usize), Setup::places(flows as usize));
     let parts = (draws, buckets, slots, Setup::places(setup.arrivals + 2));
-    let queue = Sfq::new(start, params, setup.link(), parts).map_err(|error| setup.fault(error))?;
-    Ok(Box::new(SfqSubject { queue, divisor, flows, hash: 0 }))
+    let mut queue = Sfq::new(start, params, setup.link(), parts).map_err(|error| setup.fault(error))?;
+    if red.qth_min > 0 {
+        queue.set_red(red);
+    }
+    Ok(Box::new(SfqSubject { queue, link: setup.link(), divisor, flows, hash: 0 }))
 }
 
 fn red_flags(red: &LawParams) -> Number {
@@ -106,17 +109,17 @@ impl Subject for SfqSubject {
     fn effective(&self, key: &str) -> Option<Number> {
         let params = self.queue.params();
         Some(match key {
-            "limit" => params.limit.into(),
+            "limit" => params.limit().into(),
             "divisor" => self.divisor.into(),
             "flows" => self.flows.into(),
-            "depth" => params.depth.into(),
-            "quantum" => params.quantum.into(),
+            "depth" => params.depth().into(),
+            "quantum" => params.quantum(self.link).into(),
             "headdrop" => params.headdrop.into(),
             "perturb_jiffies" => {
                 let seconds = params.perturb.map_or(0, |span| span.0 / 1_000_000_000);
                 Number::from(seconds) * Number::from(params.hz)
             }
-            "flags" => params.red.as_ref().map_or(0, red_flags),
+            "flags" => self.queue.red().map_or(0, |law| red_flags(&law.params)),
             "perturbation0" => self.queue.perturbation().into(),
             _ => return self.red_effective(key),
         })

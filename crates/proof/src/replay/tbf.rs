@@ -1,7 +1,7 @@
 //! `tbf` under replay.
 
 use goodqueue::tbf::{LinkLayer, Params, RateTable};
-use goodqueue::{Configurable, Link, Nanos, Queue, Rate, Tbf};
+use goodqueue::{Configurable, Inspect, Link, Nanos, Queue, Rate, Tbf};
 
 use super::Fault;
 use super::format::Input;

@@ -374,7 +374,7 @@ fn shape(
             // It has no `autorate-ingress` (`sch_cake.c`).
             let by_default = rate.0 >= u64::from(interface.tx_queues) * MULTI_QUEUE.0
                 && matches!(settings.queues, Queues::Layout(_))
-                && !cake.params.autorate_ingress;
+                && !cake.params.given.autorate_ingress;
             cake.is_multi_queue =
                 settings.multi_queue && is_up && interface.tx_queues > 1 && (is_written || by_default);
             Ok(vec![root(Qdisc::Cake(cake))])

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Setup};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, InForce, Isolation, Params};
 use goodqueue::{Link, Rate};
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::TcOption;
@@ -30,13 +30,11 @@ const TCA_CAKE_FWMARK: u16 = 18;
 /// Queues of a tin in the kernel (`CAKE_QUEUES`).
 const QUEUES: u32 = 1024;
 
-/// The parameters of the library's `cake`, and those that only a kernel has.
+/// The parameters of the library's `cake`, and what only a kernel has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CakeOptions {
     /// The parameters.
-    pub params: Params,
-    /// Whether hosts are distinguished by their addresses behind address translation (conntrack).
-    pub nat: bool,
+    pub params: InForce,
     /// Whether each queue of the device has its own `cake`, and all share the rate (`cake_mq`, Linux 7.0).
     pub is_multi_queue: bool,
 }
@@ -46,15 +44,15 @@ impl CakeOptions {
     ///
     /// # Errors
     /// `Refused` for a parameter that the kernel's `cake` does not have.
-    pub fn new(setup: &Setup, rate: Rate) -> Result<CakeOptions> {
-        if setup.flows != QUEUES {
+    pub fn new(params: &Params, rate: Rate) -> Result<CakeOptions> {
+        if params.flows != QUEUES {
             return Err(Error::Refused(format!(
                 "flows={}: the kernel's cake has {QUEUES} queues in each tin, and no parameter for it; leave it out",
-                setup.flows
+                params.flows
             )));
         }
-        let params = Params { bandwidth: rate, ..setup.params(Link::ethernet(rate)) };
-        Ok(CakeOptions { params, nat: setup.nat, is_multi_queue: false })
+        let params = Params { bandwidth: Some(rate), ..*params };
+        Ok(CakeOptions { params: params.on_link(Link::ethernet(rate)), is_multi_queue: false })
     }
 
     /// The name of the queueing discipline.
@@ -65,17 +63,17 @@ impl CakeOptions {
 
     /// The elements of `TCA_OPTIONS`.
     pub(super) fn attributes(&self) -> Vec<TcOption> {
-        let Params { overhead, .. } = self.params;
-        let mut all = vec![(TCA_CAKE_BASE_RATE64, (self.params.bandwidth.0 / 8).to_ne_bytes().to_vec())];
+        let InForce { given, overhead, .. } = self.params;
+        let mut all = vec![(TCA_CAKE_BASE_RATE64, self.params.rate().to_ne_bytes().to_vec())];
         let mut word = |kind, value: u32| all.push((kind, value.to_ne_bytes().to_vec()));
         word(TCA_CAKE_DIFFSERV_MODE, self.diffserv().0);
         word(TCA_CAKE_FLOW_MODE, self.isolation().0);
-        word(TCA_CAKE_NAT, self.nat.into());
-        word(TCA_CAKE_WASH, self.params.wash.into());
-        word(TCA_CAKE_INGRESS, self.params.ingress.into());
+        word(TCA_CAKE_NAT, given.nat.into());
+        word(TCA_CAKE_WASH, given.wash.into());
+        word(TCA_CAKE_INGRESS, self.params.is_ingress().into());
         word(TCA_CAKE_ACK_FILTER, self.ack_filter().0);
-        word(TCA_CAKE_SPLIT_GSO, self.params.split_gso.into());
-        word(TCA_CAKE_RTT, micros(self.params.rtt.0));
+        word(TCA_CAKE_SPLIT_GSO, given.split_gso.into());
+        word(TCA_CAKE_RTT, micros(given.rtt.0));
         word(TCA_CAKE_TARGET, micros(self.params.target.0));
         word(TCA_CAKE_ATM, self.framing().0);
         if overhead.from_network {
@@ -84,14 +82,14 @@ impl CakeOptions {
             word(TCA_CAKE_RAW, 0);
         }
         word(TCA_CAKE_MPU, self.params.mpu.into());
-        word(TCA_CAKE_AUTORATE, self.params.autorate_ingress.into());
-        word(TCA_CAKE_MEMORY, self.params.memory_limit);
-        word(TCA_CAKE_FWMARK, self.params.fwmark);
+        word(TCA_CAKE_AUTORATE, given.autorate_ingress.into());
+        word(TCA_CAKE_MEMORY, given.memlimit.unwrap_or(0));
+        word(TCA_CAKE_FWMARK, given.fwmark);
         all.into_iter().map(|(kind, value)| TcOption::Other(DefaultNla::new(kind, value))).collect()
     }
 
     const fn diffserv(&self) -> (u32, &'static str) {
-        match self.params.diffserv {
+        match self.params.given.diffserv {
             Diffserv::Diffserv3 => (0, "diffserv3"),
             Diffserv::Diffserv4 => (1, "diffserv4"),
             Diffserv::Diffserv8 => (2, "diffserv8"),
@@ -101,7 +99,7 @@ impl CakeOptions {
     }
 
     const fn isolation(&self) -> (u32, &'static str) {
-        match self.params.isolation {
+        match self.params.given.isolation {
             Isolation::Flowblind => (0, "flowblind"),
             Isolation::Srchost => (1, "srchost"),
             Isolation::Dsthost => (2, "dsthost"),
@@ -122,7 +120,7 @@ impl CakeOptions {
     }
 
     const fn ack_filter(&self) -> (u32, &'static str) {
-        match self.params.ack_filter {
+        match self.params.given.ack_filter {
             AckFilter::Off => (0, "no-ack-filter"),
             AckFilter::On => (1, "ack-filter"),
             AckFilter::Aggressive => (2, "ack-filter-aggressive"),
@@ -137,16 +135,18 @@ fn micros(nanos: u64) -> u32 {
 
 impl fmt::Display for CakeOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Params { bandwidth, overhead, wash, ingress, split_gso, rtt, mpu, .. } = self.params;
+        let InForce { given, overhead, mpu, .. } = self.params;
+        let Params { wash, split_gso, nat, rtt, autorate_ingress, memlimit, fwmark, .. } = given;
+        let bandwidth = given.bandwidth.unwrap_or(Rate(0));
         let switch = |is_on, on, off| if is_on { on } else { off };
         write!(
             f,
             "bandwidth {bandwidth} {} {} {} {} {} {} {} rtt {}us {}",
             self.diffserv().1,
             self.isolation().1,
-            switch(self.nat, "nat", "nonat"),
+            switch(nat, "nat", "nonat"),
             switch(wash, "wash", "nowash"),
-            switch(ingress, "ingress", "egress"),
+            switch(self.params.is_ingress(), "ingress", "egress"),
             self.ack_filter().1,
             switch(split_gso, "split-gso", "no-split-gso"),
             micros(rtt.0),
@@ -160,14 +160,14 @@ impl fmt::Display for CakeOptions {
         if mpu > 0 {
             write!(f, " mpu {mpu}")?;
         }
-        if self.params.autorate_ingress {
+        if autorate_ingress {
             f.write_str(" autorate-ingress")?;
         }
-        if self.params.memory_limit > 0 {
-            write!(f, " memlimit {}", self.params.memory_limit)?;
+        if let Some(memlimit) = memlimit {
+            write!(f, " memlimit {memlimit}")?;
         }
-        if self.params.fwmark > 0 {
-            write!(f, " fwmark {:#x}", self.params.fwmark)?;
+        if fwmark > 0 {
+            write!(f, " fwmark {fwmark:#x}")?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_message_of_cake_mq_is_that_of_cake_with_another_name() {
         let bytes = |is_multi_queue| {
-            let cake = CakeOptions::new(&Setup::default(), Rate(1_000_000_000)).expect("a cake");
+            let cake = CakeOptions::new(&Params::default(), Rate(1_000_000_000)).expect("a cake");
             let qdisc = Qdisc::Cake(CakeOptions { is_multi_queue, ..cake });
             let attributes = qdisc.attributes();
             let mut all = vec![0; attributes.as_slice().buffer_len()];

@@ -1,6 +1,6 @@
 //! The state of a simulation that can be read between two steps.
 
-use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
+use goodqueue::{Backlog, Histogram, Inspect, Nanos, PortStats, Span, Stats};
 use goodqueue_probe::rpm::Outcome;
 use goodqueue_probe::{Sample, TcpSample};
 
@@ -92,7 +92,7 @@ impl LinkView<'_> {
     #[must_use]
     pub fn queue(&self) -> Stats {
         if let Some((node, output)) = self.port {
-            return node.queues(output).map(Queue::stats).sum();
+            return node.queues(output).map(Inspect::stats).sum();
         }
         self.link.device.as_ref().map_or_else(Stats::default, Device::stats)
     }

@@ -78,10 +78,6 @@ impl Queue<Header> for TestQueue {
         Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Header>) {
         while let Some(packet) = self.packets.pop_front() {
             observer.dropped(now, packet, Reason::Reset);
@@ -90,7 +86,11 @@ impl Queue<Header> for TestQueue {
     }
 }
 
-impl Inspect for TestQueue {}
+impl Inspect for TestQueue {
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+}
 
 impl Reconfigure<Header> for TestQueue {}
 

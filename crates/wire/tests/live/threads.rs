@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use goodqueue::cake::{Diffserv, Member, MqSetup};
+use goodqueue::cake::{Diffserv, Member, MqParams};
 use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{Direction, Line, QueueSpec, Rate, Rng, Serializer};
 use goodqueue_wire::{
@@ -15,8 +15,8 @@ use crate::cases::{lab_or_skip, transfer, valid, valid_or_skip};
 use crate::net::{Stops, UDP_HEADERS, flood, lab, udp_pair};
 
 /// `cake_mq` without tins, at `rate`.
-fn setup(rate: Rate) -> MqSetup {
-    MqSetup { bandwidth: Some(rate), diffserv: Diffserv::Besteffort, ..MqSetup::default() }
+fn setup(rate: Rate) -> MqParams {
+    MqParams { bandwidth: Some(rate), diffserv: Diffserv::Besteffort, ..MqParams::default() }
 }
 
 /// A direction with this many instances of `cake_mq`, without tins, that share `rate`.

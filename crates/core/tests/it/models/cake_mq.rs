@@ -4,8 +4,10 @@
 use std::collections::VecDeque;
 
 use goodqueue::arena::Slot;
-use goodqueue::cake::{Child, Diffserv, Instance, Isolation, Member, Params, Tables};
-use goodqueue::{Cake, CakeMq, Configurable, Header, Ignore, Lcg, Nanos, Queue, Rate, Span, Stats, Verdict};
+use goodqueue::cake::{Child, Diffserv, InForce, Instance, Isolation, Member, Params, Tables};
+use goodqueue::{
+    Cake, CakeMq, Configurable, Header, Ignore, Inspect, Lcg, Nanos, Queue, Rate, Span, Stats, Verdict,
+};
 use proptest::prelude::*;
 
 use super::LINK;
@@ -18,17 +20,21 @@ impl Subject for CakeMq<Header> {
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         // Another mode would move a flow to another place, where its packets could overtake each other, as in
         // Linux.
-        let Params { diffserv, isolation, .. } = params(0);
-        let memory_limit = u32::from(choice) * 7000;
-        let params = Params { diffserv, isolation, memory_limit, ..params(choice) };
-        self.configure(now, params, LINK, seen).expect("parameters");
+        let Params { diffserv, isolation, .. } = given(0);
+        let memlimit = Some(u32::from(choice) * 7000);
+        let params = Params { diffserv, isolation, memlimit, ..given(choice) };
+        self.configure(now, params.on_link(LINK), LINK, seen).expect("parameters");
     }
 }
 
-fn params(choice: u8) -> Params {
+fn params(choice: u8) -> InForce {
+    given(choice).on_link(LINK)
+}
+
+fn given(choice: u8) -> Params {
     let diffserv = [Diffserv::Besteffort, Diffserv::Diffserv3, Diffserv::Diffserv4, Diffserv::Diffserv8];
     Params {
-        bandwidth: Rate([10_000_000, 0, 1_000_000, 333_333_333][usize::from(choice)]),
+        bandwidth: Some(Rate([10_000_000, 0, 1_000_000, 333_333_333][usize::from(choice)])),
         diffserv: diffserv[usize::from(choice)],
         isolation: if choice & 1 == 0 { Isolation::TripleIsolate } else { Isolation::Flowblind },
         ..Params::default()
@@ -36,27 +42,27 @@ fn params(choice: u8) -> Params {
 }
 
 /// Parameters with which no packet is dropped or marked, because the control law never acts.
-fn of_model(rate: u64) -> Params {
-    Params {
-        bandwidth: Rate(rate * 8),
+fn of_model(rate: u64) -> InForce {
+    let params = Params {
+        bandwidth: Some(Rate(rate * 8)),
         diffserv: Diffserv::Besteffort,
         isolation: Isolation::Flowblind,
         rtt: Span::from_secs(1000),
-        target: Span::from_secs(1000),
         ..Params::default()
-    }
+    };
+    InForce { target: Span::from_secs(1000), ..params.on_link(LINK) }
 }
 
-fn cake(params: Params, seed: u64) -> Cake<Header> {
+fn cake(params: InForce, seed: u64) -> Cake<Header> {
     let parts = (Lcg::new(seed), Tables::on_heap(8, 8), vec![Slot::default(); 700]);
     Cake::new(Nanos(0), params, LINK, parts).expect("storage")
 }
 
-fn cakes(params: Params, count: u64) -> impl Iterator<Item = Cake<Header>> {
+fn cakes(params: InForce, count: u64) -> impl Iterator<Item = Cake<Header>> {
     (0..count).map(move |seed| cake(params, seed))
 }
 
-fn cake_mq(params: Params, count: u64) -> CakeMq<Header> {
+fn cake_mq(params: InForce, count: u64) -> CakeMq<Header> {
     let children = cakes(params, count).map(|cake| Child::new(Instance::new(cake))).collect();
     CakeMq::new(Nanos(0), params, LINK, children).expect("instances")
 }
@@ -239,6 +245,6 @@ proptest! {
             }
             prop_assert_eq!(whole.dequeue(now, &mut Ignore), found);
         }
-        prop_assert_eq!(whole.stats(), members.iter().map(Queue::stats).sum::<Stats>());
+        prop_assert_eq!(whole.stats(), members.iter().map(Inspect::stats).sum::<Stats>());
     }
 }

@@ -6,7 +6,6 @@ use goodqueue::arena::Slot;
 use goodqueue::drr::{By, Class};
 use goodqueue::fifo::Limit;
 use goodqueue::prio::{Priomap, priority};
-use goodqueue::red::Setup;
 use goodqueue::{
     Configurable, Drr, Fifo, FqCodel, Header, Ignore, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, drr, fq_codel,
     red, tbf,
@@ -45,7 +44,7 @@ impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Drr<Header, Q> {
 impl Subject for Red<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        self.configure(now, red(choice).params().expect("parameters"), LINK, seen).expect("parameters");
+        self.configure(now, red(choice), LINK, seen).expect("parameters");
     }
 }
 
@@ -59,14 +58,14 @@ impl Leaf for Tbf<Header> {
     const IS_SHAPER: bool = true;
 }
 
-fn red(choice: u8) -> Setup {
-    Setup {
+fn red(choice: u8) -> red::Params {
+    red::Params {
         max: Some([20_000, 60_000][usize::from(choice & 1)]),
         avpkt: 100,
         ecn: choice & 2 != 0,
         adaptive: choice & 1 != 0,
         probability: 50,
-        ..Setup::new(150_000)
+        ..red::Params::new(150_000)
     }
 }
 
@@ -125,8 +124,7 @@ proptest! {
 
     #[test]
     fn red_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), choice in 0_u8..4) {
-        let params = red(choice).params().expect("parameters");
-        run(new_red(params, 60), 0, &ops);
+        run(new_red(red(choice), 60), 0, &ops);
     }
 
     /// tc-prio(8): a packet leaves only while all bands before its own are empty.
@@ -191,9 +189,10 @@ proptest! {
     /// floating point and no random numbers.
     #[test]
     fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
-        let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");
+        let params = red::Params { avpkt: 100, ..red::Params::new(200_000) };
+        let law = params.law().expect("parameters");
         let mut queue = new_red(params, 6000);
-        let (mut average, weight) = (0.0, 0.5_f64.powi(params.law.wlog.into()));
+        let (mut average, weight) = (0.0, 0.5_f64.powi(law.wlog.into()));
         let mut seen = Ignore;
         let mut idle = None;
         for (at, (departures, len)) in (0_u64..).zip(arrivals) {
@@ -206,14 +205,14 @@ proptest! {
             let held = queue.backlog().bytes as f64;
             match idle.take() {
                 Some(Nanos(since)) => {
-                    let packets = (now.0 - since) / params.packet_time.0;
+                    let packets = (now.0 - since) / params.packet_time().0;
                     average *= (1.0 - weight).powf(packets as f64);
                 }
                 None => average += weight * (held - average),
             }
             let packet = Header { cookie: at, len, ..Header::default() };
             let is_dropped = queue.enqueue(now, packet, &mut seen) != goodqueue::Verdict::Enqueued;
-            let (min, max) = (f64::from(params.law.qth_min), f64::from(params.law.qth_max));
+            let (min, max) = (f64::from(law.qth_min), f64::from(law.qth_max));
             if average < min - 1.0 && held + f64::from(len) <= 200_000.0 {
                 prop_assert!(!is_dropped, "dropped at an average of {}", average);
             }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, MAX_PROB, Params, Threshold};
 use goodqueue::{
-    Configurable, Draws, DualPi2, Header, Ignore, Nanos, Observer, PacketInfo, Queue, Reason, Rng, Span,
-    Verdict,
+    Configurable, Draws, DualPi2, Header, Ignore, Inspect, Nanos, Observer, PacketInfo, Queue, Reason, Rng,
+    Span, Verdict,
 };
 use proptest::prelude::*;
 

@@ -23,7 +23,7 @@ impl Subject for Sfq<Header> {
         let params = Params {
             limit: [40, 10, 3, 30][at],
             depth: [127, 6, 1, 20][at],
-            quantum: [1514, 300, 1, 9000][at],
+            quantum: Some([1514, 300, 1, 9000][at]),
             ..*self.params()
         };
         self.configure(now, params, LINK, seen).expect("parameters");
@@ -39,8 +39,8 @@ fn sfq(params: Params, flows: usize) -> Sfq<Header> {
 /// With a quantum of zero a slot would never get out of debt.
 #[test]
 fn a_quantum_of_nothing_is_one_byte() {
-    let mut queue = sfq(Params { quantum: 0, ..Params::default() }, 1);
-    assert_eq!(queue.params().quantum, 1);
+    let mut queue = sfq(Params { quantum: Some(0), ..Params::default() }, 1);
+    assert_eq!(queue.params().quantum(LINK), 1);
     for cookie in 0..2 {
         let _ = queue.enqueue(Nanos(0), Header { cookie, len: 1514, ..Header::default() }, &mut Ignore);
     }
@@ -60,11 +60,12 @@ proptest! {
             limit: 30,
             depth: 6,
             perturb: Some(Span::from_secs(2)),
-            red: Some(red),
             headdrop,
             ..Params::default()
         };
-        run(sfq(params, 4), 0, &ops);
+        let mut queue = sfq(params, 4);
+        queue.set_red(red);
+        run(queue, 0, &ops);
     }
 
     /// Packets of one quantum: the flows take turns, and each sends one packet in order of arrival. Over the

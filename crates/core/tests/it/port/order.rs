@@ -2,7 +2,7 @@
 //! wakes.
 
 use goodqueue::{
-    Departure, Header, Ignore, Line, MultiPort, Nanos, Port, Queue, RingSpec, Rng, Span, Verdict,
+    Departure, Header, Ignore, Inspect, Line, MultiPort, Nanos, Port, Queue, RingSpec, Rng, Span, Verdict,
 };
 use proptest::prelude::*;
 

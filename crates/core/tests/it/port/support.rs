@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Backlog, Configurable, Departure, Fifo, Header, Ignore, Line, Link, MultiPort, Nanos, Owner, Port, Queue,
-    Rate, Serializer, Stats, Verdict,
+    Backlog, Configurable, Departure, Fifo, Header, Ignore, Inspect, Line, Link, MultiPort, Nanos, Owner,
+    Port, Queue, Rate, Serializer, Stats, Verdict,
 };
 
 /// Bytes of a full Ethernet packet without FCS.
@@ -42,20 +42,27 @@ impl Queue<Header> for Greedy {
         self.until = packet.cookie;
         Verdict::Enqueued
     }
+
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<Header>) -> Option<Header> {
         (now.0 < self.until).then(|| packet(now.0, FULL))
     }
+
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         (now.0 < self.until).then_some(now)
     }
+
     fn backlog(&self) -> Backlog {
         Backlog { packets: u32::from(self.until > 0), bytes: 0 }
     }
-    fn stats(&self) -> Stats {
-        Stats::default()
-    }
+
     fn reset(&mut self, _now: Nanos, _observer: &mut impl Owner<Header>) {
         self.until = 0;
+    }
+}
+
+impl Inspect for Greedy {
+    fn stats(&self) -> Stats {
+        Stats::default()
     }
 }
 
@@ -80,6 +87,7 @@ impl Queue<Header> for Held {
         self.packets.push_back(packet);
         Verdict::Enqueued
     }
+
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<Header>) -> Option<Header> {
         self.asked += 1;
         if self.packets.is_empty() || (now < self.until && self.free == 0) {
@@ -88,19 +96,25 @@ impl Queue<Header> for Held {
         self.free = self.free.saturating_sub(1);
         self.packets.pop_front()
     }
+
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         let at = if self.free > 0 { now } else { self.until.max(now) };
         (!self.packets.is_empty()).then_some(at)
     }
+
     fn backlog(&self) -> Backlog {
         let bytes = self.packets.iter().map(|packet| u64::from(packet.len)).sum();
         Backlog { packets: u32::try_from(self.packets.len()).unwrap(), bytes }
     }
-    fn stats(&self) -> Stats {
-        Stats { overlimits: self.asked, ..Stats::default() }
-    }
+
     fn reset(&mut self, _now: Nanos, _observer: &mut impl Owner<Header>) {
         self.packets.clear();
+    }
+}
+
+impl Inspect for Held {
+    fn stats(&self) -> Stats {
+        Stats { overlimits: self.asked, ..Stats::default() }
     }
 }
 

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use goodqueue::arena::Slot;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, Tables};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, InForce, Isolation, Params, Queued, TINS, Tables};
 use goodqueue::details::Classified;
-use goodqueue::{Cake, Configurable, Header, Heap, Link, Nanos, Queue, Rate, Span};
+use goodqueue::{Cake, Configurable, Header, Heap, Inspect, Link, Nanos, Queue, Rate, Span};
 
 use super::owner::{Arrival, Log, Owner, Recorded};
 use crate::replay::Fault;
@@ -44,14 +44,15 @@ const ISOLATION: [Isolation; 8] = [
 ];
 
 /// Sets one parameter.
-fn set(params: &mut Params, entry: &Entry<'_>) -> Result<(), Fault> {
+fn set(params: &mut InForce, entry: &Entry<'_>) -> Result<(), Fault> {
     let switch = || word(entry, &[false, true]);
     let micros = || entry.number::<u32>().map(|micros| Span::from_micros(micros.into()));
+    let given = &mut params.given;
     match entry.key {
-        "base_rate64" => params.bandwidth = Rate(entry.number::<u64>()?.saturating_mul(8)),
-        "diffserv_mode" => params.diffserv = word(entry, &DIFFSERV)?,
-        "flow_mode" => params.isolation = word(entry, &ISOLATION)?,
-        "rtt" => params.rtt = micros()?,
+        "base_rate64" => given.bandwidth = Some(Rate(entry.number::<u64>()?.saturating_mul(8))),
+        "diffserv_mode" => given.diffserv = word(entry, &DIFFSERV)?,
+        "flow_mode" => given.isolation = word(entry, &ISOLATION)?,
+        "rtt" => given.rtt = micros()?,
         "target" => params.target = micros()?,
         "overhead" => {
             params.overhead.bytes = entry.number()?;
@@ -59,15 +60,15 @@ fn set(params: &mut Params, entry: &Entry<'_>) -> Result<(), Fault> {
         }
         "mpu" => params.mpu = entry.number()?,
         "atm" => params.framing = word(entry, &[Framing::None, Framing::Atm, Framing::Ptm])?,
-        "memory" => params.memory_limit = entry.number()?,
-        "autorate" => params.autorate_ingress = switch()?,
-        "ingress" => params.ingress = switch()?,
-        "wash" => params.wash = switch()?,
-        "split_gso" => params.split_gso = switch()?,
+        "memory" => given.memlimit = Some(entry.number()?),
+        "autorate" => given.autorate_ingress = switch()?,
+        "ingress" => given.ingress = Some(switch()?),
+        "wash" => given.wash = switch()?,
+        "split_gso" => given.split_gso = switch()?,
         "ack_filter" => {
-            params.ack_filter = word(entry, &[AckFilter::Off, AckFilter::On, AckFilter::Aggressive])?;
+            given.ack_filter = word(entry, &[AckFilter::Off, AckFilter::On, AckFilter::Aggressive])?;
         }
-        "fwmark" => params.fwmark = entry.number()?,
+        "fwmark" => given.fwmark = entry.number()?,
         "nat" if entry.value == "0" => {}
         key => return Err(Fault::at(entry.line, format!("unknown parameter `{key}`"))),
     }
@@ -92,7 +93,7 @@ const FIXED: [(&str, &str); 5] =
 
 impl Subject {
     pub(super) fn new(header: &[Entry<'_>], steps: &[Step<'_>]) -> Result<Subject, Fault> {
-        let mut params = Params::default();
+        let mut params = Params::default().on_link(Link::ethernet(Rate(0)));
         let (mut flows, mut is_raw) = (1024_u32, false);
         for entry in header {
             match entry.key {

@@ -1,15 +1,15 @@
-//! The parameters of tc, and what is computed from them.
+//! Parameters of `red`, and what is computed from them.
 
 use super::error::ParamsError;
-use super::{LawParams, Params, Red, remaining};
+use super::{LawParams, Red, remaining};
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Parameters, Properties, packets_in, params};
-use crate::{Bytes, Packet, Queue, Rate, Rng};
+use crate::{Bytes, Packet, Queue, Rate, Rng, Span};
 
 params! {
-    /// `red` with the parameters of tc-red(8).
-    pub struct Setup: "red": positional,
+    /// Parameters of `red` (tc-red(8)).
+    pub struct Params: "red": positional,
         "one queue that drops arrivals with a probability by its average length in bytes",
         "Floyd and Jacobson 1993, Linux 6.1 sch_red.c";
 
@@ -33,18 +33,19 @@ params! {
         "moves the probability between 1 and 50 %", "Floyd, Gummadi and Shenker 2001";
 }
 
-impl Setup {
+impl Params {
     /// All parameters but `limit` at their defaults.
     #[must_use]
-    pub const fn new(limit: u32) -> Setup {
-        Setup { limit, ..<Setup as Parameters>::DEFAULT }
+    pub const fn new(limit: u32) -> Params {
+        Params { limit, ..<Params as Parameters>::DEFAULT }
     }
 
-    /// The parameters in the form that RED uses.
+    /// The law that follows from them: the weight instead of the burst, a fraction of 2^32 instead of a
+    /// percentage (Linux `pkt_sched.h:tc_red_qopt`).
     ///
     /// # Errors
     /// If parameters contradict each other.
-    pub fn params(&self) -> Result<Params, ParamsError> {
+    pub fn law(&self) -> Result<LawParams, ParamsError> {
         let qth_max = self.max.unwrap_or(self.limit / 4);
         let qth_min = self.min.unwrap_or(qth_max / 3);
         let avpkt = self.avpkt.max(1);
@@ -61,24 +62,27 @@ impl Setup {
         if qth_max.leading_zeros() <= u32::from(wlog) {
             return Err(ParamsError::Range);
         }
-        let max_p = u64::from(u32::MAX) * u64::from(self.probability.min(100)) / 100;
-        let law = LawParams {
+        Ok(LawParams {
             qth_min,
             qth_max,
             wlog,
             plog: 0,
-            max_p: u32::try_from(max_p).unwrap_or(u32::MAX),
+            max_p: LawParams::max_p(self.probability),
             ecn: self.ecn,
             harddrop: self.harddrop,
-        };
-        let packet_time = self.bandwidth.tx_time(Bytes(avpkt.into()));
-        Ok(Params { limit: self.limit, law, nodrop: self.nodrop, adaptive: self.adaptive, packet_time })
+        })
+    }
+
+    /// Transmission time of an average packet; it determines how an idle time lowers the average.
+    #[must_use]
+    pub fn packet_time(&self) -> Span {
+        self.bandwidth.tx_time(Bytes(self.avpkt.max(1).into()))
     }
 }
 
-impl Properties for Setup {
+impl Properties for Params {
     fn check(&self) -> Result<(), Conflict> {
-        self.params().map(|_| ()).map_err(Conflict::Red)
+        self.law().map(|_| ()).map_err(Conflict::Red)
     }
 
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
@@ -107,12 +111,12 @@ fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
     (1..=31).find(passes)
 }
 
-impl Build for Setup {
+impl Build for Params {
     type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Red<P, M>;
     type InForce = Params;
 
     fn in_force(&self, _: Link) -> Result<Params, BuildError> {
-        self.params().map_err(BuildError::Red)
+        Ok(*self)
     }
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
