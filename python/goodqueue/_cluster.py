@@ -25,6 +25,8 @@ PATIENCE_S = 120.0
 #: How long to wait for the answer of a chunk that has ended, s. The answer may be lost with its worker, and
 #: made again, behind some chunks of 4 s. Dask (2026.8) sometimes never stops waiting for it.
 ANSWER_S = 60.0
+#: How long a scheduler may be without workers, s. Those of a queueing system take minutes to start.
+WORKERS_S = 600.0
 #: Chunks that wait at the scheduler for each worker thread.
 AHEAD = 3
 
@@ -114,6 +116,7 @@ class _Cluster:
         self.said: list[str] = []
         self.unwritten: dict[str, bytes] = {}
         self.why = ""
+        self.had_workers = time.monotonic()
 
     def round(
         self,
@@ -191,9 +194,17 @@ class _Cluster:
         return self.client.submit(work, version, self.text, self.place.url, chunk, pure=False)
 
     def _threads(self) -> int:
+        """The threads of all workers, or 1 while there are none."""
+        threads = 0
         with contextlib.suppress(Exception):
-            return max(int(sum(self.client.nthreads().values())), 1)
-        return 1
+            threads = int(sum(self.client.nthreads().values()))
+        now = time.monotonic()
+        if threads > 0:
+            self.had_workers = now
+        elif now - self.had_workers > WORKERS_S:
+            words = f"the scheduler at {self.address} has had no worker for {WORKERS_S:.0f} s"
+            raise MachineError(f"{words}: start one, and run the sweep again")
+        return max(threads, 1)
 
     def _is_gone(self) -> bool:
         """Whether the scheduler does not answer."""

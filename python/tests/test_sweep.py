@@ -234,6 +234,16 @@ def test_an_answer_that_never_comes_is_asked_for_again(tmp_path, client, monkeyp
     assert (found.findings["failed"], found.findings["missing"]) == ([], 0)
 
 
+def test_a_cluster_without_workers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(_cluster, "WORKERS_S", 1.0)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as own,
+        pytest.raises(goodqueue.MachineError, match="has had no worker for 1 s: start one"),
+    ):
+        goodqueue.sweep(grid(), directory=tmp_path / "out", client=own)
+
+
 def deadly(real):
     def work(version, text, url, units):
         if any((unit[0], unit[1]) == (3, 2) for unit in units):

@@ -66,7 +66,7 @@ pub(crate) fn asked_version(ipv4: bool, ipv6: bool) -> Option<IpVersion> {
 pub(crate) fn resolve(host: &str, port: u16, version: Option<IpVersion>) -> Result<SocketAddr, Error> {
     let is_v6 = |host: &str| host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
     if host.contains(':') && !is_v6(host) {
-        return Err(Error::Machine(format!(
+        return Err(Error::Usage(format!(
             "{host}: not a host with one port, nor an IPv6 address; {}",
             host::SYNTAX
         )));
