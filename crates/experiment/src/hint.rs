@@ -1,6 +1,7 @@
 //! The nearest valid word for a wrong one.
 
-/// `; did you mean fq_codel?`, or nothing if no candidate is near. It ends a message: nothing follows a question.
+/// `; did you mean fq_codel?`, or nothing if no candidate is near. It ends a message: nothing follows a
+/// question.
 #[must_use]
 pub fn did_you_mean<S: AsRef<str>>(word: &str, candidates: &[S]) -> String {
     let distance = |candidate: &S| strsim::damerau_levenshtein(word, candidate.as_ref());

@@ -62,9 +62,9 @@ pub struct TruthArgs {
     /// Simulated seeds for each case [default: as many as the kernel's runs, at least 3]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// How CoDel decides, as with `parity` of a queue: as the algorithm intends (sane), or as Linux did before
-    /// March 2026 (linux-stale). `either` tries sane first, then linux-stale for each case with fq_codel that
-    /// is outside its bounds
+    /// How CoDel decides, as with `parity` of a queue: as the algorithm intends (sane), or as Linux did
+    /// before March 2026 (linux-stale). `either` tries sane first, then linux-stale for each case with
+    /// fq_codel that is outside its bounds
     #[arg(long, value_parser = parities(), default_value = "either", value_name = "WHICH")]
     pub codel_parity: Tried,
     /// Print every figure of every run as JSON

@@ -756,8 +756,8 @@ impl Control<'_> {
     }
 
     /// Serves the ends of a load in separate threads, and passes on their samples, until the client sends a
-    /// stop. Returns how busy the thread of the flows was, in thousandths of the load's time: that of QUIC, if
-    /// the load has flows over QUIC, or that of TCP from [`BUSY_PERMILLE`] on.
+    /// stop. Returns how busy the thread of the flows was, in thousandths of the load's time: that of QUIC,
+    /// if the load has flows over QUIC, or that of TCP from [`BUSY_PERMILLE`] on.
     fn serve_load(
         &mut self,
         ends: &Ends<'_>,
