@@ -91,14 +91,6 @@ pub(crate) struct Ahead {
     pub error: Option<i64>,
 }
 
-#[cfg(feature = "live")]
-impl Ahead {
-    /// What is left if `ns` have been subtracted already.
-    pub(crate) fn saturating_sub(self, ns: i64) -> i64 {
-        self.ns.saturating_sub(ns)
-    }
-}
-
 /// One direction's queue at one moment; counts are since the run began.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueueMoment {

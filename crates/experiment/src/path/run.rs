@@ -486,7 +486,7 @@ impl<'a> Underway<'a> {
         let hosts: Vec<usize> = self.asked.test.streams().map(|stream| stream.host).collect();
         self.collector.shift_clocks(&|stream, t| corrections[hosts[stream]].ahead(t));
         // The clock difference that both ends have already subtracted must not be subtracted again.
-        self.collector.shift_talks(&|t| corrections[0].ahead(t).saturating_sub(self.ahead));
+        self.collector.shift_talks(&|t| corrections[0].ahead(t).ns.saturating_sub(self.ahead));
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
         let limits = Direction::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
         let loads = self.load.directions.iter().map(|&way| direction(way)).collect();
