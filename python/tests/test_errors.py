@@ -13,14 +13,14 @@ NAN = float("nan")
 
 # Arguments, the exception, and words in it.
 WRONG = [
-    (dict(test="rrull"), UsageError, "no test is called `rrull`.*did you mean rrul.*`goodqueue.tests\\(\\)`"),
+    (dict(test="rrull"), UsageError, "no test is called `rrull`; `goodqueue.tests\\(\\)`.*did you mean rrul"),
     (dict(test=3), TypeError, "test 3: write the name"),
     (dict(test="--help"), UsageError, "test --help: no test"),
     (dict(test="none.toml"), UsageError, "none.toml: No such file"),
     (
         dict(queues="fqcodel"),
         UsageError,
-        "queues fqcodel: no queue.*did you mean fq_codel.*`goodqueue.queues\\(\\)`",
+        "queues fqcodel: no queue.*`goodqueue.queues\\(\\)`.*did you mean fq_codel",
     ),
     (dict(queues=["codel target=nan"]), UsageError, "queues codel,target=nan: codel: target=nan"),
     (dict(queues=["codel", "codel"]), UsageError, "codel is named twice"),
