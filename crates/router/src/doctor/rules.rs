@@ -42,7 +42,7 @@ pub struct Finding {
     pub what: String,
     /// Why that is not good.
     pub why: &'static str,
-    /// The change that mends it.
+    /// The change that fixes it.
     pub fix: Option<Fix>,
 }
 
@@ -53,7 +53,7 @@ pub struct Fix {
     pub command: String,
     /// The command that undoes it.
     pub undo: String,
-    /// The same change as steps for [`super::mend`]; empty if only the user can make it.
+    /// The same change as steps for [`super::fix`]; empty if only the user can make it.
     pub steps: Vec<Step>,
 }
 

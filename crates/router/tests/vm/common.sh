@@ -70,12 +70,12 @@ settings=
 state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
 # found RULE CODE [DEV]: it is found
 found() { rule=$1 code=$2; shift 2; ok "doctor: $rule: found" ends "$code" "--explain $rule" goodqueue doctor "$@"; }
-# mends RULE CODE [DEV]: found, mended, and put back
-mends() {
+# fixes RULE CODE [DEV]: found, fixed, and put back
+fixes() {
   rule=$1 code=$2; shift 2
   state >/tmp/sick
   found "$rule" "$code" "$@"
-  ok "doctor: $rule: mended" ends 0 '  mended' goodqueue doctor --fix --yes "$@"
+  ok "doctor: $rule: fixed" ends 0 '  fixed' goodqueue doctor --fix --yes "$@"
   ok "doctor: $rule: then nothing is found" ends 0 'nothing found' goodqueue doctor "$@"
   ok "doctor: $rule: undo" ends 0 'again' goodqueue doctor --undo
   state >/tmp/well
@@ -100,17 +100,17 @@ finds() {
 }
 # What --fix leaves to its reader, of the cards $cards.
 hardware() { for dev in $cards; do ethtool -k $dev; ethtool -g $dev; ethtool -c $dev; done 2>/dev/null; cat $settings; }
-# by_hand RULE DEV [RULES]: found; what it prints are commands that mend it, down to RULES, and that put it back. It is
-# mended at the end.
+# by_hand RULE DEV [RULES]: found; what it prints are commands that fix it, down to RULES, and that put it back. It is
+# fixed at the end.
 by_hand() {
   hardware >/tmp/sick
   found "$1" 0 "$2"
-  goodqueue doctor "$2" | sed -n 's/^  mend: //p' | head -1 >/tmp/mend
+  goodqueue doctor "$2" | sed -n 's/^  fix: //p' | head -1 >/tmp/fix
   goodqueue doctor "$2" | sed -n 's/^  undo: //p' | head -1 >/tmp/undo
-  ok "doctor: $1: mended: $(cat /tmp/mend)" sh -e /tmp/mend
-  finds "$1 is mended" "$3" "$2"
+  ok "doctor: $1: fixed: $(cat /tmp/fix)" sh -e /tmp/fix
+  finds "$1 is fixed" "$3" "$2"
   ok "doctor: $1: undo: $(cat /tmp/undo)" sh -e /tmp/undo
   hardware >/tmp/well
   ok "doctor: $1: everything is as it was" same /tmp/sick /tmp/well
-  sh -e /tmp/mend
+  sh -e /tmp/fix
 }
