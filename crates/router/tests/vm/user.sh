@@ -240,7 +240,11 @@ kill -9 $shape; wait $shape 2>/dev/null; sleep 1
 shown >/tmp/after
 ok "shape: killed, its guard puts everything back" same /tmp/before /tmp/after
 takes --queue fq_codel
-kill -9 $(pgrep -f internal-guard) $shape; wait $shape 2>/dev/null
+guard=$(processes internal-guard)
+ok "shape: it has one guard" test "$(echo $guard | wc -w)" -eq 1
+# The guard first: it would clean up.
+kill -9 $guard; kill -9 $shape; wait $shape 2>/dev/null; sleep 1
+ok "shape: both killed, the detour is left" test -e "/sys/class/net/gqup$(cat /sys/class/net/wan0/ifindex)"
 takes --queue fq_codel
 ok "shape: both killed, the next one cleans up" ping -c 2 10.0.2.2
 ends_well $shape
@@ -359,7 +363,8 @@ ok "link: the record is valid" grep -q '"valid": *true' /tmp/link
 goodqueue link --rate 5mbit --quiet -- sleep 1000 &
 link=$!
 sleep 1.5
+ok "link: its program runs" test "$(processes 'sleep 1000' | wc -l)" -eq 2
 kill -9 $link; wait $link 2>/dev/null; sleep 1
-ok "link: killed, it leaves no program behind" sh -c '! pgrep -f "sleep 1000"'
+ok "link: killed, it leaves no program behind" test -z "$(processes 'sleep 1000')"
 shown >/tmp/after
 ok "link: killed, it leaves no interface behind" same /tmp/before /tmp/after

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::{Error, Result};
@@ -24,6 +26,33 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
         return Err(Error::io("getppid", format!("parent {parent}"), gone));
     }
     Ok(())
+}
+
+/// Starts `command` in the network namespace `net`, without the block of [`Interrupt`]. The kernel kills it when
+/// the calling thread ends, however that ends; call it from a thread that lives as long as the program should.
+///
+/// # Errors
+/// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`; `ESRCH` if this process died before the call.
+pub(crate) fn spawn_in(net: BorrowedFd<'_>, command: &mut Command) -> io::Result<Child> {
+    let (net, parent) = (net.as_raw_fd(), std::process::id());
+    let begin = move || {
+        // SAFETY: takes integers only; the descriptor is open in the child until it executes the program.
+        if unsafe { libc::setns(net, libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes integers only.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes nothing and always succeeds.
+        if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Interrupt::unblock();
+        Ok(())
+    };
+    // SAFETY: `begin` calls only functions that are safe between fork and exec, and allocates nothing.
+    unsafe { command.pre_exec(begin) }.spawn()
 }
 
 /// Turns `SIGINT`, `SIGTERM` and `SIGHUP` into events to wait for (`signalfd(2)`). `SIGHUP` is left alone if

@@ -1,6 +1,6 @@
 //! `goodqueue link`: a program behind an emulated link meets what was asked for, and its exit code is kept.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
@@ -266,6 +266,32 @@ fn live_wrong_changes_of_a_link_are_refused() {
         assert_eq!(output.status.code(), Some(code), "{words}: {}", stderr(&output));
         assert!(stderr(&output).contains(why), "{words}: {}", stderr(&output));
     }
+}
+
+/// Whether a process is there, and not only its exit code.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Its program would go on without a network: the other end of its link is gone.
+#[test]
+fn live_a_killed_link_takes_its_program_along() {
+    let test = "live_a_killed_link_takes_its_program_along";
+    let Some(_turn) = live(test) else { return };
+    let mut link = goodqueue();
+    link.args(["link", "--quiet", "--", "sh", "-c", "echo $$; exec sleep 60"]);
+    let mut link = link.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut pid = String::new();
+    BufReader::new(link.stdout.take().expect("a pipe")).read_line(&mut pid).expect("its process id");
+    let pid = pid.trim();
+    assert!(is_alive(pid), "{pid}");
+    link.kill().and_then(|()| link.wait()).expect("it is killed");
+    let is_gone = (0..100).any(|_| {
+        thread::sleep(Duration::from_millis(20));
+        !is_alive(pid)
+    });
+    assert!(is_gone, "the program {pid} goes on");
 }
 
 /// Its socket stays behind, until the next link of this user starts.
