@@ -214,7 +214,7 @@ fn create(path: &Path) -> Result<(File, &Path), Error> {
     File::create(path).map(|file| (file, path)).map_err(refused)
 }
 
-/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C comes to both.
+/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C of a terminal comes to both.
 fn wait(
     child: &mut Child,
     link: &mut Link,
@@ -225,10 +225,10 @@ fn wait(
     let mut before = link.look();
     let (mut is_there, mut is_whole) = (true, true);
     loop {
-        if let Some(signal) = interrupt.wait(LOOK).map_err(Error::machine)?
-            && signal != SIGINT
+        if let Some(signal) = interrupt.receive(LOOK).map_err(Error::machine)?
+            && (signal.number != SIGINT || !signal.is_from_kernel)
         {
-            send_signal(child.id(), signal).map_err(Error::machine)?;
+            send_signal(child.id(), signal.number).map_err(Error::machine)?;
         }
         if let Some(status) = child.try_wait().map_err(Error::machine)? {
             return Ok(status);

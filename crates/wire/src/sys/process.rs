@@ -65,6 +65,15 @@ pub struct Interrupt {
     fd: OwnedFd,
 }
 
+/// A signal that [`Interrupt`] has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Its number.
+    pub number: i32,
+    /// Whether the kernel sent it. For Ctrl-C it sends `SIGINT` to all processes in front of the terminal.
+    pub is_from_kernel: bool,
+}
+
 fn interrupt_set() -> libc::sigset_t {
     // SAFETY: `sigemptyset` initialises the set before it is read; the signals exist.
     unsafe {
@@ -120,6 +129,14 @@ impl Interrupt {
     /// # Errors
     /// `System` if `poll` or `read` fails.
     pub fn wait(&self, patience: Duration) -> Result<Option<i32>> {
+        Ok(self.receive(patience)?.map(|signal| signal.number))
+    }
+
+    /// [`Interrupt::wait`], with the sender of the signal.
+    ///
+    /// # Errors
+    /// `System` if `poll` or `read` fails.
+    pub fn receive(&self, patience: Duration) -> Result<Option<Signal>> {
         let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
         // SAFETY: one live entry.
@@ -142,7 +159,8 @@ impl Interrupt {
         if got < 0 {
             return Err(Error::last("read", "signalfd"));
         }
-        Ok(i32::try_from(info.ssi_signo).ok().filter(|&signal| signal != 0))
+        let number = i32::try_from(info.ssi_signo).ok().filter(|&number| number != 0);
+        Ok(number.map(|number| Signal { number, is_from_kernel: info.ssi_code == libc::SI_KERNEL }))
     }
 
     /// Unblocks the signals in the calling thread (for a child between fork and exec, or when the wait is
@@ -218,7 +236,8 @@ mod tests {
         assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
         // SAFETY: takes an integer; the signal goes to the calling thread, which has blocked it.
         unsafe { libc::raise(libc::SIGTERM) };
-        assert_eq!(interrupt.wait(Duration::from_secs(1)).unwrap(), Some(libc::SIGTERM));
+        let signal = Signal { number: libc::SIGTERM, is_from_kernel: false };
+        assert_eq!(interrupt.receive(Duration::from_secs(1)).unwrap(), Some(signal));
         assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
         Interrupt::unblock();
     }

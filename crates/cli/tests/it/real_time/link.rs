@@ -415,6 +415,12 @@ fn live_the_exit_code_of_the_program_is_kept() {
         let output = link("--quiet", &["sh", "-c", command]);
         assert_eq!(output.status.code(), Some(code), "{command}: {}", stderr(&output));
     }
+    // As from a test runner that interrupts it. What starts in the background has SIGINT ignored.
+    let interrupt = ["env", "--default-signal=INT", "sh", "-c", "kill -INT $PPID; exec sleep 9"];
+    let output = link("--quiet", &interrupt);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let output = link("--quiet", &["grep", "SigBlk", "/proc/self/status"]);
+    assert_eq!(stdout(&output), "SigBlk:\t0000000000000000\n", "{}", stderr(&output));
     let none = link("--quiet", &["/nowhere/at-all"]);
     assert_eq!(none.status.code(), Some(127), "{}", stderr(&none));
     let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
