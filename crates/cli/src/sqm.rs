@@ -247,7 +247,7 @@ pub(crate) fn interface_of(name: &str) -> Result<Interface, Error> {
 
 /// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs;
 /// `rights`: all that it may have; `stop`: the words of the command that ends it, if it does not end by
-/// itself.
+/// itself. It writes to `/run` and to `/tmp`, where `goodqueue watch` finds it. The program may be in a home.
 pub(crate) fn unit(
     interface: &str,
     name: &str,
@@ -265,7 +265,7 @@ pub(crate) fn unit(
         "[Unit]\nDescription=Shaper of {interface} (goodqueue {name})\nBindsTo={device}\nAfter={device}\n\n\
          [Service]\n{kind}ExecStart={program} {start}\n\
          {stop}CapabilityBoundingSet={rights}\nNoNewPrivileges=yes\n\
-         ProtectSystem=strict\nReadWritePaths=/run\nProtectHome=yes\n\n\
+         ProtectSystem=strict\nReadWritePaths=/run /tmp\nProtectHome=read-only\n\n\
          [Install]\nWantedBy={device}\n"
     ))
 }

@@ -48,7 +48,7 @@ pub struct ShapeArgs {
     #[arg(long, conflicts_with = "systemd")]
     pub dry_run: bool,
     /// Print a systemd unit that does this whenever the interface exists, and change nothing
-    #[arg(long, conflicts_with_all = ["length", "json"])]
+    #[arg(long, conflicts_with_all = ["length", "json", "output", "watch"])]
     pub systemd: bool,
     /// End after this time
     #[arg(long, value_name = "TIME", help_heading = "Output")]

@@ -77,7 +77,7 @@ impl Ours {
         let plan = plan(most, &queues[1])?;
         let (detour, link, guard) = prepare(&settings.interface, &plan, [&queues[0], &queues[1]])?;
         let name = &settings.interface;
-        let control = Control::listen(&format!("autorate {name}"), &[name.as_str()], false).ok();
+        let control = Control::offered(&format!("autorate {name}"), &[name.as_str()], false);
         let mut ours = Ours { detour, link, guard, control, settings };
         for (direction, limits) in Direction::BOTH.into_iter().zip(limits) {
             ours.set(direction, limits.start).map_err(told)?;

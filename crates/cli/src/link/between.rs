@@ -46,12 +46,11 @@ impl Session<'_> {
     ) -> Result<(), Error> {
         let mut schedule = self.schedule;
         let target = self.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
-        let control = Control::listen(
+        let control = Control::offered(
             &format!("{} {}", self.test.name, self.interfaces.join(" ")),
             self.interfaces,
             self.is_changed_by_others,
-        )
-        .ok();
+        );
         let mut rates = [self.plan.link.up_bps, self.plan.link.down_bps].map(Rate);
         let began = Instant::now();
         let (mut next, mut before) = (began + SECOND, link.look());

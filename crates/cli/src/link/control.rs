@@ -88,6 +88,13 @@ impl Control {
         Ok(Control { folder, asked, own, can_change })
     }
 
+    /// [`Control::listen`]; a warning if that is not possible.
+    pub(crate) fn offered(name: &str, interfaces: &[&str], can_change: bool) -> Option<Control> {
+        Control::listen(name, interfaces, can_change)
+            .inspect_err(|why| eprintln!("goodqueue: warning: `goodqueue watch` cannot show this: {why}"))
+            .ok()
+    }
+
     /// Where it listens.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join("control")
