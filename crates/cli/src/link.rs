@@ -214,7 +214,8 @@ fn create(path: &Path) -> Result<(File, &Path), Error> {
     File::create(path).map(|file| (file, path)).map_err(refused)
 }
 
-/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C of a terminal comes to both.
+/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C on a terminal comes to
+/// both.
 fn wait(
     child: &mut Child,
     link: &mut Link,

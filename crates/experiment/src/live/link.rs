@@ -335,8 +335,8 @@ impl Link {
         Lab::server_address(ipv6, 0)
     }
 
-    /// Starts a program behind a link of [`Link::start`], with [`SERVER`] in its environment. It is killed when
-    /// the calling thread ends, however that ends.
+    /// Starts a program behind a link of [`Link::start`], with [`SERVER`] in its environment. It is killed
+    /// when the calling thread ends, however that ends.
     ///
     /// # Errors
     /// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`.
