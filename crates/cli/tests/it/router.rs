@@ -31,6 +31,10 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         "shape lo --up 5mbit --down 5mbit --queue cake_mq,queues=9",
         &["--queue cake_mq,", "the maximum is 8", "queues=8 or less"],
     );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue cake,fwmark=7",
+        &["--queue cake,", "`fwmark` selects no tin", "use goodqueue sqm"],
+    );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
@@ -283,6 +287,6 @@ fn a_shaper_that_cannot_be_watched_says_so() {
     let Some(output) = in_namespace(script) else { return };
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let warning = "goodqueue: warning: `goodqueue watch` cannot show this: listening in /nowhere/goodqueue-link-";
+    let warning = "goodqueue: warning: `goodqueue watch` cannot show this: listening in /nowhere/";
     assert!(text.contains(warning), "{text}");
 }

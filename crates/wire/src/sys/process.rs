@@ -29,8 +29,8 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
 }
 
 /// Starts `command` in the network namespace `net`, without the block of [`Interrupt`]. The kernel kills it
-/// when the calling thread ends, however that ends; so call it from a thread that lives as long as the program
-/// should.
+/// when the calling thread ends, however that ends; so call it from a thread that lives as long as the
+/// program should.
 ///
 /// # Errors
 /// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`; `ESRCH` if this process died before the call.

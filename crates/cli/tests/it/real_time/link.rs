@@ -599,6 +599,7 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
     for (words, why) in [
         ("--queue pfifo,codel", "--queue pfifo,codel: a link has one queue, and these are 2"),
         ("--queue nosuch", "nosuch"),
+        ("--queue cake,fwmark=7", "`fwmark` selects no tin; leave it out"),
         ("--expose 0", "--expose 0: `0` is not a port: write 1 to 65535, or PORT:LOCAL"),
         ("--expose 80:http", "--expose 80:http: `http` is not a port"),
         ("--expose 80/sctp", "--expose 80/sctp: `sctp` is not a protocol: write tcp or udp"),
@@ -692,6 +693,39 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     assert!((30.0..30.5).contains(&least), "{line}");
     let down = &run["path"][1];
     assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
+}
+
+/// A ping over a bridge that has to ask for the address first, and then what `watch` sees of the bridge.
+const ASKED: &str = "
+    $GOODQUEUE bridge br1 br2 --rate 20mbit --queue cake:diffserv3,bandwidth=18mbit --quiet &
+    bridge=$!
+    sleep 0.5
+    ip netns exec host1 ping -c 1 -W 5 10.9.0.2 >/dev/null
+    $GOODQUEUE watch br1 --json --count 1 --interval 100ms
+    kill -INT $bridge
+    wait $bridge";
+
+/// As in Linux, whose `cake` takes ARP for network control.
+#[test]
+fn live_arp_passes_the_tin_of_network_control() {
+    let test = "live_arp_passes_the_tin_of_network_control";
+    let Some(_turn) = live(test) else { return };
+    for program in ["ethtool", "ping"] {
+        if Command::new(program).arg("-V").output().is_err() {
+            skipped(test, &format!("{program} is not installed"));
+            return;
+        }
+    }
+    let output = two_hosts(ASKED).env("GOODQUEUE", goodqueue().get_program()).output().expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let seen: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let interfaces = seen["interfaces"].as_array().expect("interfaces");
+    let bridge = interfaces.iter().find(|one| one["interface"] == "bridge br1 br2").expect("the bridge");
+    // The pings have no DSCP.
+    for queue in bridge["queues"].as_array().expect("both directions") {
+        let voice = &queue["tins"][2];
+        assert!(number(&voice["sent_packets"]) >= 1.0, "{queue}");
+    }
 }
 
 /// Sends frames that are not IP from each of two hosts, and reads at the other what came. Frames of other
