@@ -20,7 +20,7 @@ use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::again;
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
-use crate::output::{Target, kept};
+use crate::output::{Target, kept, print_aside};
 use control::Control;
 use schedule::Schedule;
 
@@ -50,7 +50,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
     let schedule = Schedule::read(&args.emulation.at)?;
     for warning in network.warnings() {
-        eprintln!("goodqueue: {warning}");
+        announce!("goodqueue: {warning}");
     }
     let words = words(args);
     let program = Path::new(&words[0]).file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
@@ -76,7 +76,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     command.args(&words[1..]);
     match &control {
         Ok(control) => _ = command.env(control::SOCKET, control.socket()),
-        Err(why) => eprintln!("goodqueue: warning: `goodqueue link set` cannot change this link: {why}"),
+        Err(why) => announce!("goodqueue: warning: `goodqueue link set` cannot change this link: {why}"),
     }
     let control = control.ok();
     let mut child = match link.spawn(&mut command) {
@@ -85,7 +85,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
             if let Some(target) = target {
                 target.give_back();
             }
-            eprintln!("goodqueue: {}: {error}", words[0].display());
+            announce!("goodqueue: {}: {error}", words[0].display());
             return Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }));
         }
     };
@@ -101,7 +101,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let record = link.stop(own)?;
     let code = code(status);
     if !args.told.quiet {
-        eprint!("{}", table(&record, rates));
+        print_aside(&table(&record, rates));
     }
     if let Some((mut file, path)) = json {
         let text = record.to_json();
@@ -113,7 +113,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     if let Some(target) = target {
         let page = target.write(&record)?;
         if !args.told.quiet {
-            eprintln!("goodqueue: open {}", page.display());
+            announce!("goodqueue: open {}", page.display());
         }
     }
     Ok(ExitCode::from(code))
@@ -236,11 +236,11 @@ fn wait(
         }
         if is_there && !link.is_running() {
             is_there = false;
-            eprintln!("goodqueue: the link is gone; the program goes on without it");
+            announce!("goodqueue: the link is gone; the program goes on without it");
         }
         if let (true, Some(fault)) = (is_whole, link.fault()) {
             is_whole = false;
-            eprintln!("goodqueue: {fault}; from now on the link has a FIFO");
+            announce!("goodqueue: {fault}; from now on the link has a FIFO");
         }
         let asked = control.map(|control| control.apply(link)).unwrap_or_default();
         for change in schedule.apply(link).into_iter().chain(asked) {
@@ -248,14 +248,14 @@ fn wait(
                 for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, |bps| Some(Rate(bps)));
                 }
-                eprintln!("goodqueue: from now on {change}");
+                announce!("goodqueue: from now on {change}");
             }
         }
         let now = link.look();
         if Instant::now() >= next {
             next += SECOND;
             if let Some(rates) = watched {
-                eprintln!("goodqueue: {}", watch_line(before, now, rates));
+                announce!("goodqueue: {}", watch_line(before, now, rates));
             }
             before = now;
         }

@@ -98,7 +98,7 @@ impl Ours {
         let is_whole = link.is_running();
         let record = link.stop(Record::default())?;
         for reason in record.runs.iter().flat_map(|run| &run.validity.reasons).filter(|_| is_whole) {
-            eprintln!("goodqueue: the queues were not as exact as they should be: {reason}");
+            announce!("goodqueue: the queues were not as exact as they should be: {reason}");
         }
         drop(detour);
         guard.dismiss();

@@ -64,13 +64,13 @@ impl Session<'_> {
                 for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);
                 }
-                eprintln!("goodqueue: from now on {change}");
+                announce!("goodqueue: from now on {change}");
             }
             let now = link.look();
             if Instant::now() >= next {
                 next += SECOND;
                 if self.told.watch {
-                    eprintln!("goodqueue: {}", watch_line(before, now, rates.map(Some)));
+                    announce!("goodqueue: {}", watch_line(before, now, rates.map(Some)));
                 }
                 before = now;
             }
@@ -85,7 +85,7 @@ impl Session<'_> {
         if let Some(target) = target {
             let page = target.write(&record)?;
             if !self.told.quiet {
-                eprintln!("goodqueue: open {}", page.display());
+                announce!("goodqueue: open {}", page.display());
             }
         }
         given_back?;

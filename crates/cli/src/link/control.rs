@@ -91,7 +91,7 @@ impl Control {
     /// [`Control::listen`]; a warning if that is not possible.
     pub(crate) fn offered(name: &str, interfaces: &[&str], can_change: bool) -> Option<Control> {
         Control::listen(name, interfaces, can_change)
-            .inspect_err(|why| eprintln!("goodqueue: warning: `goodqueue watch` cannot show this: {why}"))
+            .inspect_err(|why| announce!("goodqueue: warning: `goodqueue watch` cannot show this: {why}"))
             .ok()
     }
 
