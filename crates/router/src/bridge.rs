@@ -50,7 +50,10 @@ impl Pair {
             return Err(Error::Refused(format!("{name} is down; first: ip link set dev {name} up")));
         }
         if let Some(other) = found.iter().find(|interface| interface.header != 14) {
-            return Err(Error::Refused(format!("{} is no Ethernet interface", other.name)));
+            return Err(Error::Refused(format!(
+                "{} is no Ethernet interface, and frames can only pass between two of them",
+                other.name
+            )));
         }
         let states = States::open()?;
         let held = [hold(&states, found[0])?, hold(&states, found[1])?];

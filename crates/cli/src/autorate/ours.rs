@@ -110,7 +110,8 @@ impl Shaper for Ours {
     /// What `goodqueue watch` asks for is answered here, which takes about 20 ms.
     fn read(&mut self) -> goodqueue_router::Result<Reading> {
         if !self.link.is_running() {
-            let why = format!("the shaper of {} is gone, with the interface", self.settings.interface);
+            let name = &self.settings.interface;
+            let why = format!("the shaper of {name} is gone, with the interface; start autorate again");
             return Err(goodqueue_router::Error::Refused(why));
         }
         if let Some(control) = &self.control {

@@ -35,6 +35,10 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         "shape lo --up 5mbit --down 5mbit --queue cake,fwmark=7",
         &["--queue cake,", "`fwmark` selects no tin", "use goodqueue sqm"],
     );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue ./my_aqm.so,limit=100",
+        &["--queue ./my_aqm.so: a queue from a library runs in goodqueue link, bridge and run"],
+    );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);

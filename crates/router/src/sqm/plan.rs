@@ -311,6 +311,12 @@ impl Settings {
                     number("mpu", link.mpu.map(i64::from))
                 )
             }
+            other if other.contains('/') || other.ends_with(".so") => {
+                return Err(Error::Refused(format!(
+                    "--queue {other}: a queue from a library runs in goodqueue link, bridge and run; for shape \
+                     and autorate, goodqueue queues lists all"
+                )));
+            }
             other if self.link != LinkWords::default() || self.overhead.is_some() || self.mpu.is_some() => {
                 return Err(Error::Refused(format!(
                     "--queue {other}: only cake and htb count what the link adds to a packet; leave --link, --overhead \
