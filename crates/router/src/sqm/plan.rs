@@ -313,8 +313,8 @@ impl Settings {
             }
             other if other.contains('/') || other.ends_with(".so") => {
                 return Err(Error::Refused(format!(
-                    "--queue {other}: a queue from a library runs in goodqueue link, bridge and run; for shape \
-                     and autorate, goodqueue queues lists all"
+                    "--queue {other}: a queue from a library runs in goodqueue link, bridge and run; for \
+                     shape and autorate, goodqueue queues lists all"
                 )));
             }
             other if self.link != LinkWords::default() || self.overhead.is_some() || self.mpu.is_some() => {
