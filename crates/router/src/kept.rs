@@ -154,7 +154,7 @@ mod tests {
     fn a_file_that_cannot_be_read_comes_with_a_cure() {
         let folder = std::env::temp_dir().join(format!("goodqueue-kept-{}", std::process::id()));
         let states = States::of_folder(folder.clone()).expect("a folder");
-        states.write("sqm", 7, &vec![1_u32]).expect("it is written");
+        states.write("sqm", 7, &[1_u32]).expect("it is written");
         assert_eq!(states.all::<Vec<u32>>("sqm").expect("it can be read"), [[1]]);
         let path = states.path("sqm", 7);
         fs::write(&path, "[1,").expect("it is cut off");
