@@ -4,10 +4,22 @@
 # busybox has a tc and an ip of its own, and would take those.
 tc() { /bin/tc "$@"; }
 ip() { /bin/ip "$@"; }
-# ok WHAT COMMAND...: one check
+# ok WHAT COMMAND...: one check. A program that is not there would let a check pass that wants it to fail.
 ok() {
   what=$1; shift
-  if "$@" >/tmp/out 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; sed 's/^/  /' /tmp/out; fi
+  if "$@" >/tmp/out 2>&1 && ! grep -q ': not found$' /tmp/out; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what"; sed 's/^/  /' /tmp/out
+  fi
+}
+# processes WORDS: the numbers of those with these words in their command line; this busybox has no pgrep
+processes() {
+  local of
+  for of in /proc/[0-9]*; do
+    tr '\0' ' ' 2>/dev/null <"$of/cmdline" | grep -qF -- "$1" && echo "${of#/proc/}"
+  done
+  return 0
 }
 # ends CODE WORDS COMMAND...: it ends with this exit code and says these words
 ends() {
