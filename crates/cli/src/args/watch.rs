@@ -36,7 +36,7 @@ pub struct WatchArgs {
     /// End after this many intervals
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Show the ten flows or hosts with the most waiting data in each queue
+    /// Show the ten flows or hosts with the most waiting packets in each queue
     #[arg(long, value_name = "WHAT")]
     pub by: Option<By>,
     /// Also show queues in which nothing waits and nothing happens

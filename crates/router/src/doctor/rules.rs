@@ -381,7 +381,7 @@ fn wifi_scheduler(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
         (true, true) => return None,
         (false, true) => (
             "does not schedule by airtime",
-            "Each station sends the same number of packets, so the slowest takes most of the air.",
+            "Each station gets the same number of packets, so the slowest takes most of the air.",
         ),
         (true, false) => (
             "has no airtime queue limits",
@@ -583,7 +583,7 @@ fn interrupts(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     interface.is_device.then(|| InterfaceFinding {
         rule: "interrupts",
         severity: Severity::Advice,
-        what: format!("The device tells of packets up to {} after they arrived.", millis(after.into())),
+        what: format!("The device may interrupt as late as {} after a packet arrived.", millis(after.into())),
         why: "Every packet that arrives may wait that long, also on an idle line.",
         fix: Some(Fix {
             command: format!("ethtool -C {name} rx-usecs 50"),
@@ -615,7 +615,7 @@ fn arrivals<'f>(
 fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let leaves = shaper(interface).map(|(kind, shaper)| (kind.to_owned(), shaper));
     let arrives = arrivals(interface, facts)
-        .map(|(name, kind, shaper)| (format!("{kind} on {name}, to which what arrives is sent,"), shaper));
+        .map(|(name, kind, shaper)| (format!("{kind} on {name}, which gets arriving packets,"), shaper));
     // The speed of a tunnel or bridge is not that of a line.
     let is_line = interface.is_device || interface.kind.as_deref() == Some("veth");
     let mbit = interface.speed_mbit.filter(|_| is_line)?;
