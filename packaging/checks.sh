@@ -205,7 +205,7 @@ check_rights() {
     says 3 CAP_NET_ADMIN as -all goodqueue sqm eth0 --up 10mbit
   before+='; sysctl -qw net.ipv4.tcp_ecn=0'
   ok "rights: doctor --fix of a setting of the network, with CAP_NET_ADMIN" \
-    says 0 mended as +net_admin goodqueue doctor --fix --yes
+    says 0 fixed as +net_admin goodqueue doctor --fix --yes
   ok "rights: doctor --fix of a setting of the network, without: exit code 3 names the file" \
     says 3 /proc/sys/net/ipv4/tcp_ecn as -all goodqueue doctor --fix --yes
   before=true

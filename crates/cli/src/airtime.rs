@@ -48,7 +48,7 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     }
     let of_killed = if policy.is_none() { left(&first) } else { Vec::new() };
     for radio in of_killed {
-        eprintln!(
+        announce!(
             "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts \
              them back"
         );
@@ -75,7 +75,7 @@ fn dry_run(policy: &AirtimePolicy, look: &Snapshot) -> Result<(), Error> {
     let mut text = String::new();
     for radio in look.radios() {
         if let Err(why) = radio.check_weights(policy.groups().is_some()) {
-            eprintln!("goodqueue: {why}");
+            announce!("goodqueue: {why}");
         }
         text += &weights(policy, &look.standing(radio.index));
     }
@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
             radio.check_weights(policy.groups().is_some()).map_err(told)?;
             let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
             if count > 0 {
-                eprintln!(
+                announce!(
                     "goodqueue: {}: restored the weights of {count} stations after a goodqueue airtime that \
                      was killed",
                     radio.name

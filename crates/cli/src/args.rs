@@ -70,10 +70,10 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  success, but a stated limit was not met (a vector differs, a result is not valid)
+  1  completed, but a stated limit was not met (a vector differs, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (the message names the missing privilege or device)
-  129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured so far is kept";
+  129, 130, 143  a test or a run was interrupted (hang-up, Ctrl-C, SIGTERM); what was measured is kept";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -130,8 +130,7 @@ pub enum Command {
     /// model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeModelArgs),
-    /// Make the table, page, pictures and files again from the record of an earlier run, or from several
-    /// records
+    /// Rebuild the table, page, pictures and files from the record of an earlier run, or from several records
     Report(ReportArgs),
     /// Compare results before and after a change: differences with intervals; limits that set the exit code
     #[command(after_help = compare_help())]

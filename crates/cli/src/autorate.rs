@@ -49,7 +49,7 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
             let [up, _] = queues(&settings, starts)?;
             interface_of(&args.interface)?;
             if is_one_for_all(&up) {
-                eprintln!(
+                announce!(
                     "goodqueue: in {} the probes wait behind all other packets, so what waits here counts as \
                      a queue on the link; cake and fq_codel keep them apart",
                     up.name()
@@ -72,7 +72,7 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
             let falls_back = args.shaper.layout.is_none() && args.shaper.queue.is_none();
             let (kernel, notes) = Kernel::start(&settings, falls_back).map_err(told)?;
             for note in notes {
-                eprintln!("goodqueue: {note}");
+                announce!("goodqueue: {note}");
             }
             session.follow(kernel, pinger, |kernel| kernel.stop().map_err(told))
         }

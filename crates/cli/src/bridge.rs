@@ -22,14 +22,14 @@ pub fn command(args: &BridgeArgs) -> Result<(), Error> {
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     let schedule = Schedule::read(&args.emulation.at)?;
     for warning in &plan.warnings {
-        eprintln!("goodqueue: {warning}");
+        announce!("goodqueue: {warning}");
     }
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let pair = Pair::prepare([&args.client, &args.server]).map_err(told)?;
     let link = Link::between(&plan, pair.between())?;
     if !args.told.quiet {
-        eprintln!("goodqueue: {} and {} are linked; Ctrl-C ends it", args.client, args.server);
+        announce!("goodqueue: {} and {} are linked; Ctrl-C ends it", args.client, args.server);
     }
     let about = format!("{} and {} linked", args.client, args.server);
     let session = Session {

@@ -86,7 +86,7 @@ pub fn command(args: &CompareArgs) -> Result<(), Error> {
         output::print(&text(&shown, &records))?;
     }
     if let Some((target, merged)) = overlaid {
-        eprintln!("goodqueue: open {}", target.write(&merged)?.display());
+        announce!("goodqueue: open {}", target.write(&merged)?.display());
     }
     failed(&shown)
 }

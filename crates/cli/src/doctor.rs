@@ -17,7 +17,7 @@ const MEASURED: &str = "Measured here: ";
 /// The part of the page with what commands print.
 const MEASUREMENTS: &str = "Measurements";
 
-/// Looks, mends or puts back.
+/// Looks, fixes or puts back.
 ///
 /// # Errors
 /// [`Error::LimitFailed`] if a fault was found, [`Error::Usage`] for an interface that is not there,
@@ -37,14 +37,14 @@ pub fn command(args: &DoctorArgs) -> Result<(), Error> {
     if args.json {
         print(&format!("{}\n", Value::from(found.iter().map(json_of).collect::<Vec<_>>())))?;
     } else if args.fix {
-        mend(&found, args.yes)?;
+        fix(&found, args.yes)?;
         found = doctor::findings(&look(only)?, only);
     } else if found.is_empty() {
         print("nothing found\n")?;
     } else {
         print(&found.iter().map(|finding| text_of(finding) + "\n").collect::<String>())?;
         if found.iter().any(is_ours) {
-            print("`goodqueue doctor --fix` mends what it can, and `--undo` undoes that.\n")?;
+            print("`goodqueue doctor --fix` fixes what it can, and `--undo` undoes that.\n")?;
         }
     }
     let faults = found.iter().filter(|finding| finding.severity == Severity::Fault).count();
@@ -67,7 +67,7 @@ fn look(only: Option<&str>) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-/// Whether `--fix` can mend it.
+/// Whether `--fix` can fix it.
 fn is_ours(finding: &Finding) -> bool {
     finding.fix.as_ref().is_some_and(|fix| !fix.steps.is_empty())
 }
@@ -80,7 +80,7 @@ fn text_of(finding: &Finding) -> String {
         text += &format!("  here: {measured}\n");
     }
     if let Some(fix) = &finding.fix {
-        text += &format!("  mend: {}\n  undo: {}\n", fix.command, fix.undo);
+        text += &format!("  fix: {}\n  undo: {}\n", fix.command, fix.undo);
     }
     text + &format!("  more: goodqueue doctor --explain {rule}\n")
 }
@@ -167,7 +167,7 @@ fn answer(line: &str) -> Option<Answer> {
     }
 }
 
-fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
+fn fix(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
     if !is_agreed && !io::stdin().is_terminal() {
         return Err(Error::Usage(
             "--fix asks before each change, on a terminal; without one, add --yes".into(),
@@ -176,13 +176,13 @@ fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
     for finding in found {
         print(&(text_of(finding) + "\n"))?;
         if !is_ours(finding) {
-            print("  not mended: only you can do that\n\n")?;
+            print("  not fixed: only you can do that\n\n")?;
             continue;
         }
         match if is_agreed { Answer::Yes } else { ask()? } {
             Answer::Yes => {
-                doctor::mend(finding).map_err(told)?;
-                print("  mended\n\n")?;
+                doctor::fix(finding).map_err(told)?;
+                print("  fixed\n\n")?;
             }
             Answer::No => print("  left as it is\n\n")?,
             Answer::Quit => break,
@@ -193,7 +193,7 @@ fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
 
 fn ask() -> Result<Answer, Error> {
     loop {
-        print("  mend it? yes, no, quit: ")?;
+        print("  fix it? yes, no, quit: ")?;
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(Error::machine)?;
         if let Some(answer) = answer(&line) {

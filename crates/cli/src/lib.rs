@@ -2,6 +2,13 @@
 //! `goodqueue-proof`.
 #![forbid(unsafe_code)]
 
+/// Prints a line on standard error. `eprintln!` would panic if nobody reads it any more, as in `2>&1 | head`.
+macro_rules! announce {
+    ($($words:tt)*) => {
+        $crate::output::announce(format_args!($($words)*))
+    };
+}
+
 mod again;
 #[cfg(target_os = "linux")]
 pub mod airtime;

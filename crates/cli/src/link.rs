@@ -20,7 +20,7 @@ use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::again;
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
-use crate::output::{Target, kept};
+use crate::output::{Target, kept, print_aside};
 use control::Control;
 use schedule::Schedule;
 
@@ -50,7 +50,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
     let schedule = Schedule::read(&args.emulation.at)?;
     for warning in network.warnings() {
-        eprintln!("goodqueue: {warning}");
+        announce!("goodqueue: {warning}");
     }
     let words = words(args);
     let program = Path::new(&words[0]).file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
@@ -76,7 +76,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     command.args(&words[1..]);
     match &control {
         Ok(control) => _ = command.env(control::SOCKET, control.socket()),
-        Err(why) => eprintln!("goodqueue: warning: `goodqueue link set` cannot change this link: {why}"),
+        Err(why) => announce!("goodqueue: warning: `goodqueue link set` cannot change this link: {why}"),
     }
     let control = control.ok();
     let mut child = match link.spawn(&mut command) {
@@ -85,7 +85,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
             if let Some(target) = target {
                 target.give_back();
             }
-            eprintln!("goodqueue: {}: {error}", words[0].display());
+            announce!("goodqueue: {}: {error}", words[0].display());
             return Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }));
         }
     };
@@ -101,7 +101,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let record = link.stop(own)?;
     let code = code(status);
     if !args.told.quiet {
-        eprint!("{}", table(&record, rates));
+        print_aside(&table(&record, rates));
     }
     if let Some((mut file, path)) = json {
         let text = record.to_json();
@@ -113,7 +113,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     if let Some(target) = target {
         let page = target.write(&record)?;
         if !args.told.quiet {
-            eprintln!("goodqueue: open {}", page.display());
+            announce!("goodqueue: open {}", page.display());
         }
     }
     Ok(ExitCode::from(code))
@@ -214,7 +214,8 @@ fn create(path: &Path) -> Result<(File, &Path), Error> {
     File::create(path).map(|file| (file, path)).map_err(refused)
 }
 
-/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C comes to both.
+/// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C on a terminal comes to
+/// both.
 fn wait(
     child: &mut Child,
     link: &mut Link,
@@ -225,21 +226,21 @@ fn wait(
     let mut before = link.look();
     let (mut is_there, mut is_whole) = (true, true);
     loop {
-        if let Some(signal) = interrupt.wait(LOOK).map_err(Error::machine)?
-            && signal != SIGINT
+        if let Some(signal) = interrupt.receive(LOOK).map_err(Error::machine)?
+            && (signal.number != SIGINT || !signal.is_from_kernel)
         {
-            send_signal(child.id(), signal).map_err(Error::machine)?;
+            send_signal(child.id(), signal.number).map_err(Error::machine)?;
         }
         if let Some(status) = child.try_wait().map_err(Error::machine)? {
             return Ok(status);
         }
         if is_there && !link.is_running() {
             is_there = false;
-            eprintln!("goodqueue: the link is gone; the program goes on without it");
+            announce!("goodqueue: the link is gone; the program goes on without it");
         }
         if let (true, Some(fault)) = (is_whole, link.fault()) {
             is_whole = false;
-            eprintln!("goodqueue: {fault}; from now on the link has a FIFO");
+            announce!("goodqueue: {fault}; from now on the link has a FIFO");
         }
         let asked = control.map(|control| control.apply(link)).unwrap_or_default();
         for change in schedule.apply(link).into_iter().chain(asked) {
@@ -247,14 +248,14 @@ fn wait(
                 for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, |bps| Some(Rate(bps)));
                 }
-                eprintln!("goodqueue: from now on {change}");
+                announce!("goodqueue: from now on {change}");
             }
         }
         let now = link.look();
         if Instant::now() >= next {
             next += SECOND;
             if let Some(rates) = watched {
-                eprintln!("goodqueue: {}", watch_line(before, now, rates));
+                announce!("goodqueue: {}", watch_line(before, now, rates));
             }
             before = now;
         }

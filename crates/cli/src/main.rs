@@ -1,5 +1,6 @@
 //! The thin binary: arguments in, exit code out.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -70,7 +71,8 @@ fn main() -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(end) => {
-            eprintln!("goodqueue: {end}");
+            // `eprintln!` would panic if nobody reads any more, as in `2>&1 | head`.
+            let _ = writeln!(std::io::stderr(), "goodqueue: {end}");
             ExitCode::from(end.code())
         }
     }

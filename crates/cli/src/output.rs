@@ -1,6 +1,7 @@
 //! Writes results: to standard output, and to the folder that `-o` names.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -86,7 +87,7 @@ impl Target {
         for Trace { queue, flow, cut_ns, .. } in traces {
             if let Some(ns) = cut_ns {
                 let at = Span(*ns);
-                eprintln!("goodqueue: warning: {flow}, {queue}: too long to keep; the trace ends at {at}");
+                announce!("goodqueue: warning: {flow}, {queue}: too long to keep; the trace ends at {at}");
             }
         }
         if traces.is_empty() {
@@ -199,6 +200,16 @@ pub(crate) fn print(text: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a line on standard error, for `announce!`. Nobody may read it any more.
+pub(crate) fn announce(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Prints `text` on standard error, as it is. Nobody may read it any more.
+pub(crate) fn print_aside(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints a value as indented JSON.

@@ -25,7 +25,7 @@ use goodqueue_probe::net::{ClockWatch, random_u64};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
-use crate::output::{check_parent, kept, print, print_json};
+use crate::output::{check_parent, kept, print, print_aside, print_json};
 use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span, with_address};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
@@ -298,7 +298,7 @@ impl Progress {
             Shape::View(view) => view.draw(trips, &mut self.events, now),
             Shape::Minutes(minutes) => {
                 for line in minutes.look(trips, &mut self.events, now()) {
-                    eprintln!("{line}");
+                    announce!("{line}");
                 }
             }
             Shape::Nothing | Shape::Bar(_) => {}
@@ -337,7 +337,7 @@ fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &S
     if args.stream.is_some() {
         // Standard output has the probes.
         if !args.quiet {
-            eprint!("{}", shown.table());
+            print_aside(&shown.table());
         }
         return Ok(());
     }

@@ -64,7 +64,7 @@ impl<'a> Progress<'a> {
     /// Prints a line if there is no terminal for a bar.
     fn say_plainly(&self, line: &str) {
         if !self.quiet && !self.is_terminal {
-            eprintln!("goodqueue: {line}");
+            announce!("goodqueue: {line}");
         }
     }
 
@@ -184,7 +184,7 @@ impl Monitor for Progress<'_> {
     }
 
     fn say(&mut self, line: &str) {
-        eprintln!("goodqueue: {line}");
+        announce!("goodqueue: {line}");
     }
 
     fn close(&mut self) {

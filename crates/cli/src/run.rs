@@ -36,7 +36,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
 /// Runs it, and shows and saves the results.
 fn measure(args: &RunArgs, asked: &Asked, options: &Options, mut record: Record) -> Result<(), Error> {
     for warning in &record.warnings {
-        eprintln!("goodqueue: warning: {warning}");
+        announce!("goodqueue: warning: {warning}");
     }
     let output = args.output.as_deref().or(asked.output());
     let target = output.map(|path| Target::claim(path, asked.sides())).transpose()?;
@@ -72,7 +72,7 @@ fn show(args: &RunArgs, record: &Record, target: Option<&Target>) -> Result<(), 
         Some(target) => target.write(record).map(|page| announce(args, &page)),
         None => {
             if !args.quiet && !args.json {
-                eprintln!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
+                announce!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
             }
             Ok(())
         }
@@ -82,7 +82,7 @@ fn show(args: &RunArgs, record: &Record, target: Option<&Target>) -> Result<(), 
 
 fn announce(args: &RunArgs, page: &Path) {
     if !args.quiet {
-        eprintln!("goodqueue: open {}", page.display());
+        announce!("goodqueue: open {}", page.display());
     }
 }
 
@@ -139,7 +139,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Error> {
         output::print_table(&record, args.wide, args.verbose)
     }?;
     if let Some(target) = target {
-        eprintln!("goodqueue: open {}", target.write(&record)?.display());
+        announce!("goodqueue: open {}", target.write(&record)?.display());
     }
     complete(&record)
 }

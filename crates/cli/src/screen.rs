@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_experiment::Error;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
@@ -46,8 +47,7 @@ fn draw_all(
 ) -> Result<(), Error> {
     let mut text = String::from("looking …\n");
     loop {
-        let draw = terminal.draw(|frame| frame.render_widget(page(header, &text), frame.area()));
-        draw.map_err(Error::machine)?;
+        draw(header, &text, terminal)?;
         let next = Instant::now() + span;
         loop {
             if interrupt.wait(Duration::ZERO).map_err(Error::machine)?.is_some() {
@@ -68,10 +68,7 @@ fn draw_all(
                 {
                     return Ok(());
                 }
-                Event::Resize(..) => {
-                    let draw = terminal.draw(|frame| frame.render_widget(page(header, &text), frame.area()));
-                    draw.map_err(Error::machine)?;
-                }
+                Event::Resize(..) => draw(header, &text, terminal)?,
                 _ => {}
             }
         }
@@ -83,10 +80,62 @@ fn draw_all(
     }
 }
 
-/// The table with its header, as a widget.
-fn page<'a>(header: &'a str, text: &'a str) -> Paragraph<'a> {
+fn draw(header: &str, text: &str, terminal: &mut ratatui::DefaultTerminal) -> Result<(), Error> {
+    let drawn = terminal.draw(|frame| frame.render_widget(page(header, text, frame.area()), frame.area()));
+    drawn.map(|_| ()).map_err(Error::machine)
+}
+
+/// The table with its header, as a widget for this area. It says what does not fit.
+fn page<'a>(header: &'a str, text: &'a str, area: Rect) -> Paragraph<'a> {
+    let dim = Style::new().add_modifier(Modifier::DIM);
     let mut page = Text::from(Line::styled(header, Style::new().add_modifier(Modifier::BOLD)));
-    page.extend(text.lines().map(Line::raw));
-    page.push_line(Line::styled("q ends it", Style::new().add_modifier(Modifier::DIM)));
+    // The header and the last line take two.
+    let (all, room) = (text.lines().count(), usize::from(area.height).saturating_sub(2));
+    let shown = if all > room { room.saturating_sub(1) } else { all };
+    page.extend(text.lines().take(shown).map(Line::raw));
+    let (columns, width) = (page.width(), usize::from(area.width));
+    if shown < all {
+        let more = format!("… {} more lines; name interfaces, or take --json", all - shown);
+        page.push_line(Line::styled(more, dim));
+    }
+    let end = if columns > width {
+        format!("q ends it ({width} of {columns} columns fit)")
+    } else {
+        "q ends it".to_owned()
+    };
+    page.push_line(Line::styled(end, dim));
     Paragraph::new(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::buffer::Buffer;
+    use ratatui::widgets::Widget;
+
+    use super::*;
+
+    /// The lines of a terminal of this size with so many rows.
+    fn drawn(rows: usize, width: u16, height: u16) -> Vec<String> {
+        let text: String = (1..=rows).map(|row| format!("row {row}\n")).collect();
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        page("a header of 23 columns!", &text, area).render(area, &mut buffer);
+        let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| line(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let all = drawn(38, 60, 40);
+        assert_eq!((&*all[1], &*all[38], &*all[39]), ("row 1", "row 38", "q ends it"));
+        let some = drawn(60, 60, 40);
+        assert_eq!((&*some[0], &*some[37]), ("a header of 23 columns!", "row 37"));
+        assert_eq!(some[38], "… 23 more lines; name interfaces, or take --json");
+        assert_eq!(some[39], "q ends it");
+        assert_eq!(drawn(1, 20, 3), ["a header of 23 colum", "row 1", "q ends it (20 of 23"]);
+        // However small it is, it draws.
+        for height in 0..4 {
+            drawn(60, 5, height);
+        }
+    }
 }

@@ -131,7 +131,7 @@ fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
     if granted < wanted && !args.quiet {
-        eprintln!(
+        announce!(
             "goodqueue: warning: only {granted} files may be open, but these limits may need {wanted}: raise \
              `ulimit -n`, or lower --loads or --flows"
         );
@@ -238,7 +238,7 @@ fn word_and_secret(args: &ServerArgs) -> Result<(Option<String>, Option<Secret>)
             let secret = Secret::of(&key);
             if secret.is_none() {
                 let least = word::LEAST;
-                eprintln!(
+                announce!(
                     "goodqueue: warning: no loads: for them the key must have {least} characters or more"
                 );
             }

@@ -51,7 +51,7 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     let name = &args.interface;
     if !args.told.quiet {
         let queue = plan.queues.join(", ");
-        eprintln!("goodqueue: {name}: up {}, down {}, {queue}; Ctrl-C ends it", args.up, args.down);
+        announce!("goodqueue: {name}: up {}, down {}, {queue}; Ctrl-C ends it", args.up, args.down);
     }
     let end = session(args, &plan, &[name], length).run(link, &interrupt, || detour.release().map_err(told));
     drop(detour);
@@ -109,7 +109,7 @@ fn between(
     let link = Link::shaping(plan, queues, pair.between())?;
     if !args.told.quiet {
         let queue = queues[1].name();
-        eprintln!(
+        announce!(
             "goodqueue: {inside} to {name}: up {}, down {}, {queue}; Ctrl-C ends it",
             args.up, args.down
         );
@@ -163,7 +163,7 @@ pub fn guard(index: u32) -> Result<(), Error> {
     // The pipe ends with the parent, however that ends.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     if clean(index).map_err(told)? {
-        eprintln!("goodqueue: the shaper was killed; its interface is as it was before");
+        announce!("goodqueue: the shaper was killed; its interface is as it was before");
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
     }
     let say = |text: &str| {
         if !args.quiet {
-            eprintln!("goodqueue: {text}");
+            announce!("goodqueue: {text}");
         }
     };
     // The arguments of `goodqueue test`, with its defaults.
@@ -146,13 +146,13 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
     if args.dry_run {
         let plan = planned(settings)?;
         if let Some(note) = sqm::without_cake_mq(settings, &plan) {
-            eprintln!("goodqueue: {note}");
+            announce!("goodqueue: {note}");
         }
         return output::print(&plan.to_string());
     }
     let Outcome { plan, was_so, notes, .. } = sqm::start(settings, fall_back).map_err(told)?;
     for note in notes {
-        eprintln!("goodqueue: {note}");
+        announce!("goodqueue: {note}");
     }
     if !args.quiet {
         let name = &settings.interface;
@@ -170,11 +170,11 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
     let (sections, left_out) = sqm::read_uci(&text, &name).map_err(told)?;
     for why in left_out {
-        eprintln!("goodqueue: left out, since it is not enabled: {why}");
+        announce!("goodqueue: left out, since it is not enabled: {why}");
     }
     let (enabled, off): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.is_enabled);
     for section in off {
-        eprintln!("goodqueue: {name}: queue {} is not enabled (option enabled '1')", section.name);
+        announce!("goodqueue: {name}: queue {} is not enabled (option enabled '1')", section.name);
     }
     if enabled.is_empty() {
         return Err(Error::Usage(format!(
@@ -184,7 +184,7 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let mut failed: Option<Error> = None;
     for section in enabled {
         for ignored in section.ignored {
-            eprintln!("goodqueue: {name}, {ignored}");
+            announce!("goodqueue: {name}, {ignored}");
         }
         let of_section = |why: String| format!("{name}: queue {}: {why}", section.name);
         let error = match one(&section.settings, false, args) {
@@ -194,7 +194,7 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
             Err(other) => return Err(other),
         };
         if let Some(before) = failed.replace(error) {
-            eprintln!("goodqueue: {before}");
+            announce!("goodqueue: {before}");
         }
     }
     failed.map_or(Ok(()), Err)
@@ -247,7 +247,7 @@ pub(crate) fn interface_of(name: &str) -> Result<Interface, Error> {
 
 /// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs;
 /// `rights`: all that it may have; `stop`: the words of the command that ends it, if it does not end by
-/// itself.
+/// itself. It writes to `/run` and to `/tmp`, where `goodqueue watch` finds it. The program may be in a home.
 pub(crate) fn unit(
     interface: &str,
     name: &str,
@@ -265,7 +265,7 @@ pub(crate) fn unit(
         "[Unit]\nDescription=Shaper of {interface} (goodqueue {name})\nBindsTo={device}\nAfter={device}\n\n\
          [Service]\n{kind}ExecStart={program} {start}\n\
          {stop}CapabilityBoundingSet={rights}\nNoNewPrivileges=yes\n\
-         ProtectSystem=strict\nReadWritePaths=/run\nProtectHome=yes\n\n\
+         ProtectSystem=strict\nReadWritePaths=/run /tmp\nProtectHome=read-only\n\n\
          [Install]\nWantedBy={device}\n"
     ))
 }

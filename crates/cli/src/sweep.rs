@@ -41,12 +41,12 @@ pub fn command(args: &SweepArgs) -> Result<(), Error> {
         return dry_run(&study, &units, args);
     }
     if !args.quiet {
-        study.warnings().iter().for_each(|warning| eprintln!("goodqueue: warning: {warning}"));
+        study.warnings().iter().for_each(|warning| announce!("goodqueue: warning: {warning}"));
     }
     let (mut results, store) = (Results::default(), open(args)?);
     if let Some((store, _)) = &store {
         for why in store.read(&mut results)? {
-            eprintln!("goodqueue: warning: {why}; its points run again");
+            announce!("goodqueue: warning: {why}; its points run again");
         }
     }
     let kept = store.as_ref().map(|(store, _)| store);
@@ -55,7 +55,7 @@ pub fn command(args: &SweepArgs) -> Result<(), Error> {
         there += u64::from(results.has(unit?.hash)?);
     }
     if there > 0 && !args.quiet {
-        eprintln!("goodqueue: {there} of {} points and seeds are done already", units.len());
+        announce!("goodqueue: {there} of {} points and seeds are done already", units.len());
     }
     let mut progress = Progress::new(args.quiet)?;
     let end = run(&study, &units, &mut results, kept, args.threads, &mut progress);
@@ -98,13 +98,13 @@ fn show(
     let written = match store {
         None => {
             if !args.quiet && !args.json {
-                eprintln!("goodqueue: add `-o DIR` to keep the runs and the page");
+                announce!("goodqueue: add `-o DIR` to keep the runs and the page");
             }
             Ok(())
         }
         Some(store) => write(study, units, results, found, store).map(|page| {
             if !args.quiet {
-                eprintln!("goodqueue: open {}", page.display());
+                announce!("goodqueue: open {}", page.display());
             }
         }),
     };
@@ -134,10 +134,10 @@ fn verdict(
     let (count, crossed) = crossed(study, (units, results), &args.fail_if, MOST_LISTED)?;
     for Crossed { limit, queue, words, is_known } in &crossed {
         let answer = if *is_known { "YES" } else { "not known" };
-        eprintln!("goodqueue: {queue}, {words}: {limit}? {answer}");
+        announce!("goodqueue: {queue}, {words}: {limit}? {answer}");
     }
     if count > crossed.len() as u64 {
-        eprintln!("goodqueue: and {} more", count - crossed.len() as u64);
+        announce!("goodqueue: and {} more", count - crossed.len() as u64);
     }
     let mut why = Vec::new();
     if !crossed.is_empty() {
@@ -309,12 +309,12 @@ impl Watch for Progress {
             bar.set_message(self.words());
         } else if !self.quiet && self.said.elapsed() > LINE {
             self.said = Instant::now();
-            eprintln!("goodqueue: {}", self.words());
+            announce!("goodqueue: {}", self.words());
         }
     }
 
     fn say(&mut self, line: &str) {
-        eprintln!("goodqueue: {line}");
+        announce!("goodqueue: {line}");
     }
 
     fn stop(&mut self) -> Option<i32> {

@@ -279,11 +279,11 @@ fn show(args: &TestArgs, record: &Record, target: Option<&Target>) -> Result<(),
         Some(target) => {
             let page = target.write(record)?;
             if !args.quiet {
-                eprintln!("goodqueue: open {}", page.display());
+                announce!("goodqueue: open {}", page.display());
             }
         }
         None if !args.quiet && !args.json => {
-            eprintln!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
+            announce!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
         }
         None => {}
     }

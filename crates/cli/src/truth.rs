@@ -78,7 +78,7 @@ impl Progress {
 
 impl Watch for Progress {
     fn begin(&self, cases: usize, warnings: &BTreeSet<String>) {
-        warnings.iter().for_each(|warning| eprintln!("goodqueue: warning: {warning}"));
+        warnings.iter().for_each(|warning| announce!("goodqueue: warning: {warning}"));
         self.bar.set_length(cases as u64);
     }
 
@@ -94,7 +94,7 @@ impl Watch for Progress {
         self.bar.set_message(format!("{}: {how}", case.name));
         self.bar.inc(1);
         if self.has_lines {
-            eprintln!("goodqueue: {}: {how}", case.name);
+            announce!("goodqueue: {}: {how}", case.name);
         }
     }
 }

@@ -45,8 +45,8 @@ pub trait PacketInfo<P> {
     }
 }
 
-/// What a queue asks of [`PacketInfo`], besides the details of a packet. An owner that stores the answers can
-/// omit those that its queue never asks for ([`crate::QueueSpec::needs`]).
+/// What a queue asks of [`PacketInfo`], besides the usual details of a packet. An owner that stores the
+/// answers can omit those that its queue never asks for ([`crate::QueueSpec::needs`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`PacketInfo::segment`]: it cuts super-packets.
@@ -57,6 +57,8 @@ pub struct Needs {
     pub pacing_rate: bool,
     /// [`Origin::departure`], only on arrival.
     pub departure: bool,
+    /// [`crate::details::Details::mark`] (`fwmark` of `cake`).
+    pub marks: bool,
 }
 
 /// The owner of a queue's packets: an [`Observer`] that also answers questions about them ([`PacketInfo`]).

@@ -19,8 +19,8 @@ use crate::text::{named, starts};
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub(crate) use link::LONGEST_RTT;
 pub use link::LinkOrder;
-use queues::queues;
 pub(crate) use queues::words;
+use queues::{queues, with_marks};
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
 use values::{positive, span};
@@ -148,6 +148,12 @@ impl Plan {
         }
         if self.seeds.len() > 1 {
             return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");
+        }
+        if let Some(queue) = with_marks(&self.queues) {
+            return Err(Error::Usage(format!(
+                "--queue {queue}: a frame loses its firewall mark on the way to our queues, so `fwmark` \
+                 selects no tin; leave it out, or use goodqueue sqm"
+            )));
         }
         match self.queues.iter().find(|queue| queue.contains('%')) {
             Some(queue) => refuse(&format!("--queue {queue}"), "write the rate that is meant, as in 18mbit"),

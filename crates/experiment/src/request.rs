@@ -97,14 +97,14 @@ pub struct Request {
     )]
     pub trace_down: Option<PathBuf>,
     /// Round-trip time without load; in tests with several server hosts, one for each, separated by commas.
-    /// Tests for any number of hosts (rtt_fair_var) then have so many [default: 20ms]
+    /// Tests for any number of hosts (rtt_fair_var) then have as many hosts as times [default: 20ms]
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub rtt: Option<String>,
-    /// Put the queues into a router in front of the modem that shapes both directions to this rate or share
-    /// of the line: 90%, 18mbit. The comparison includes the modem alone, with its own buffer
+    /// Put the queues into a router in front of the modem. The router shapes both directions to this rate or
+    /// share of the line: 90%, 18mbit. The comparison includes the modem alone, with its own buffer
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
@@ -204,7 +204,7 @@ pub struct Request {
     )]
     pub idle: String,
     /// Number of flows in tests without a fixed number. In tests with both directions (rrul_be_nflows,
-    /// rrul_var) it is of each; 1,8 is 1 up and 8 down
+    /// rrul_var) N is for each direction; 1,8 is 1 up and 8 down
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(short = 'N', long, value_name = "N|UP,DOWN", help_heading = "Load")

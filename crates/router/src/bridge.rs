@@ -3,7 +3,7 @@
 //! interfaces are linked.
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
-use goodqueue_wire::{Ethtool, Interfaces};
+use goodqueue_wire::{Ethtool, Interfaces, Lock};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::States;
@@ -29,6 +29,8 @@ struct State {
 pub struct Pair {
     interfaces: [Interface; 2],
     is_given_back: bool,
+    /// Tell other processes that the interfaces are in use.
+    _held: [Lock; 2],
 }
 
 impl Pair {
@@ -48,10 +50,15 @@ impl Pair {
             return Err(Error::Refused(format!("{name} is down; first: ip link set dev {name} up")));
         }
         if let Some(other) = found.iter().find(|interface| interface.header != 14) {
-            return Err(Error::Refused(format!("{} is no Ethernet interface", other.name)));
+            return Err(Error::Refused(format!(
+                "{} is no Ethernet interface, and frames can only pass between two of them",
+                other.name
+            )));
         }
         let states = States::open()?;
-        let pair = Pair { interfaces: found.map(Clone::clone), is_given_back: false };
+        let held = [hold(&states, found[0])?, hold(&states, found[1])?];
+        restore_others(&states)?;
+        let pair = Pair { interfaces: found.map(Clone::clone), is_given_back: false, _held: held };
         let done = pair.interfaces.iter().try_for_each(|interface| prepare(&states, interface));
         // An error restores the pair, which takes the lock again.
         drop(states);
@@ -88,6 +95,27 @@ impl Drop for Pair {
             let _ = self.put_back();
         }
     }
+}
+
+/// Takes the lock of an interface.
+fn hold(states: &States, interface: &Interface) -> Result<Lock> {
+    states.lock(BRIDGE, interface.index)?.ok_or_else(|| {
+        Error::Refused(format!(
+            "goodqueue bridge or shape --inside is on {} already; end it first, with Ctrl-C or kill",
+            interface.name
+        ))
+    })
+}
+
+/// Restores the interfaces whose process was killed, but for those that are in use now.
+fn restore_others(states: &States) -> Result<()> {
+    for State { index, .. } in states.all::<State>(BRIDGE)? {
+        if let Some(_held) = states.lock(BRIDGE, index)? {
+            // What the kernel refuses on another interface does not concern this pair.
+            let _ = restore(states, index);
+        }
+    }
+    Ok(())
 }
 
 /// Switches off the features that join packets, and saves in a file which ones were on.

@@ -37,6 +37,15 @@ pub(crate) struct States {
     _lock: Option<fs::File>,
 }
 
+/// The error of a file that is cut off, or that another version of the program wrote.
+fn unreadable(error: &serde_json::Error) -> std::io::Error {
+    let why = format!(
+        "{error}; nothing else knows what was there before; if no goodqueue runs on this machine, delete the \
+         file"
+    );
+    std::io::Error::new(ErrorKind::InvalidData, why)
+}
+
 /// Number of this network namespace.
 fn namespace() -> Result<u64> {
     let path = PathBuf::from("/proc/self/ns/net");
@@ -109,7 +118,10 @@ impl States {
             if name.starts_with(&prefix) && name.ends_with(".json") {
                 let bytes = fs::read(&path).map_err(|source| Error::State { path: path.clone(), source })?;
                 let state = serde_json::from_slice(&bytes);
-                all.push(state.map_err(|error| Error::State { path: path.clone(), source: error.into() })?);
+                all.push(state.map_err(|error: serde_json::Error| Error::State {
+                    path: path.clone(),
+                    source: unreadable(&error),
+                })?);
             }
         }
         Ok(all)
@@ -131,5 +143,23 @@ impl States {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::State { path, source: error }),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_comes_with_a_cure() {
+        let folder = std::env::temp_dir().join(format!("goodqueue-kept-{}", std::process::id()));
+        let states = States::of_folder(folder.clone()).expect("a folder");
+        states.write("sqm", 7, &[1_u32]).expect("it is written");
+        assert_eq!(states.all::<Vec<u32>>("sqm").expect("it can be read"), [[1]]);
+        let path = states.path("sqm", 7);
+        fs::write(&path, "[1,").expect("it is cut off");
+        let why = states.all::<Vec<u32>>("sqm").expect_err("half a file").to_string();
+        assert!(why.starts_with(&path.display().to_string()) && why.ends_with("delete the file"), "{why}");
+        fs::remove_dir_all(folder).expect("the folder");
     }
 }

@@ -166,7 +166,9 @@ impl Observer<Header> for FrameObserver<'_> {
 
 impl PacketInfo<Header> for FrameObserver<'_> {
     fn details(&self, packet: &Header) -> Details {
-        let Some(meta) = frame::parse(self.frame(packet)) else { return Details::default() };
+        let Some(meta) = frame::parse(self.frame(packet)) else {
+            return Details { is_arp: frame::is_arp(self.frame(packet)), ..Details::default() };
+        };
         let Note { inside, gso, .. } = self.pool.note(frame_of(packet.cookie));
         let [source, destination] =
             inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));

@@ -10,6 +10,7 @@ pub const ETHERNET: usize = 14;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
+const ETHERTYPE_ARP: u16 = 0x0806;
 /// A VLAN tag (IEEE 802.1Q), and the outer one of two (802.1ad).
 const ETHERTYPE_VLAN: [u16; 2] = [0x8100, 0x88a8];
 /// A packet of a PPPoE session (RFC 2516 §4): a header of six bytes, and PPP's protocol number.
@@ -71,16 +72,28 @@ pub fn is_group(frame: &[u8]) -> bool {
     byte(frame, 0).is_some_and(|first| first & 1 != 0)
 }
 
-/// Where the IP packet of a frame begins, after at most two VLAN tags and the header of a PPPoE session, and
-/// whether it is IPv6; `None` if there is none.
-#[must_use]
-pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
+/// The type of what a frame carries, after at most two VLAN tags, and where that begins.
+fn carried(frame: &[u8]) -> Option<(u16, usize)> {
     let (mut kind, mut at) = (word(frame, 12)?, ETHERNET);
     for _ in 0..2 {
         if ETHERTYPE_VLAN.contains(&kind) {
             (kind, at) = (word(frame, at + 2)?, at + 4);
         }
     }
+    Some((kind, at))
+}
+
+/// Whether a frame is ARP, also after at most two VLAN tags.
+#[must_use]
+pub fn is_arp(frame: &[u8]) -> bool {
+    carried(frame).is_some_and(|(kind, _)| kind == ETHERTYPE_ARP)
+}
+
+/// Where the IP packet of a frame begins, after at most two VLAN tags and the header of a PPPoE session, and
+/// whether it is IPv6; `None` if there is none.
+#[must_use]
+pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
+    let (mut kind, mut at) = carried(frame)?;
     let (v4, v6) = if kind == ETHERTYPE_PPPOE {
         (kind, at) = (word(frame, at + 6)?, at + 8);
         (PPP_IPV4, PPP_IPV6)

@@ -120,6 +120,29 @@ fn a_packet_is_found_behind_tags_and_in_a_pppoe_session() {
 }
 
 #[test]
+fn arp_is_found_behind_tags() {
+    let mut arp = v4(0, UDP, 0, &PORTS);
+    arp[12..14].copy_from_slice(&[8, 6]);
+    for tags in [&[0x8100][..], &[0x88a8, 0x8100], &[]] {
+        assert!(is_arp(&tagged(&arp, tags, false)), "{tags:x?}");
+    }
+    let others = [v4(0, UDP, 0, &PORTS), v6(0, UDP, &PORTS), tagged(&arp, &[0x8100; 3], false), Vec::new()];
+    assert!(others.iter().all(|frame| !is_arp(frame)));
+}
+
+#[test]
+fn a_washed_packet_keeps_its_ecn_field() {
+    for ecn in 0..4 {
+        let (v4, v6) = (v4(0xb8 | ecn, UDP, 0, &PORTS), v6(0xb8 | ecn, UDP, &PORTS));
+        for mut frame in [tagged(&v4, &[0x8100], true), tagged(&v6, &[0x8100], false), v4, v6] {
+            let before = parse(&frame).unwrap();
+            clear_dscp(&mut frame);
+            assert_eq!(parse(&frame), Some(Meta { dsfield: ecn, ..before }));
+        }
+    }
+}
+
+#[test]
 fn only_capable_packets_are_marked() {
     for (ecn, capable) in [(0, false), (1, true), (2, true), (3, true)] {
         let (v4, v6) = (v4(0xb8 | ecn, UDP, 0, &PORTS), v6(0xb8 | ecn, UDP, &PORTS));
@@ -173,9 +196,16 @@ proptest! {
         frame[24..26].fill(0);
         let sum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&sum.to_be_bytes());
-        set_ce(&mut frame);
-        let marked = u16::from_be_bytes([frame[24], frame[25]]);
-        frame[24..26].fill(0);
-        prop_assert_eq!(marked, checksum(&frame[14..34]));
+        for is_washed in [false, true] {
+            if is_washed {
+                clear_dscp(&mut frame);
+            } else {
+                set_ce(&mut frame);
+            }
+            let updated = u16::from_be_bytes([frame[24], frame[25]]);
+            let mut header = frame[14..34].to_vec();
+            header[10..12].fill(0);
+            prop_assert_eq!(updated, checksum(&header));
+        }
     }
 }

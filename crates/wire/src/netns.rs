@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
 
-use crate::sys::namespace;
+use crate::sys::{namespace, process};
 use crate::{Error, Result};
 
 /// An anonymous network namespace, without a name or a mount. Its descriptor and the threads and sockets in
@@ -54,6 +55,15 @@ impl Netns {
         let inside = || self.enter().map(|()| work());
         let answer = thread::scope(|scope| scope.spawn(inside).join());
         answer.map_err(|_| Error::ThreadLost { what: self.name })?
+    }
+
+    /// Starts a program inside the namespace. The kernel kills it when the calling thread ends, however that
+    /// ends.
+    ///
+    /// # Errors
+    /// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`.
+    pub fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
+        process::spawn_in(self.file.as_fd(), command)
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   goodqueue airtime wlan0                                # the stations of its radio; q quits
   goodqueue airtime --json --count 60                    # all access points, a line each second
-  goodqueue airtime --prometheus > /var/lib/node_exporter/stations.prom
+  goodqueue airtime --prometheus > s.new && mv s.new stations.prom   # for node_exporter
   goodqueue airtime wlan0 --policy wifi.toml             # set weights by a policy until you quit
   goodqueue airtime wlan0 --policy wifi.toml --dry-run   # print the commands of iw that would do it
   goodqueue run rtt_fair_up --link wifi.toml             # the same policy in the simulator

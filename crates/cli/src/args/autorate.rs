@@ -53,7 +53,7 @@ pub struct AutorateArgs {
     /// replace bad ones
     #[arg(long, value_name = "ADDRESS", default_value = REFLECTORS, value_delimiter = ',')]
     pub reflector: Vec<IpAddr>,
-    /// Whose queues shape
+    /// Whose queues to use
     #[arg(long = "shaper", value_name = "WHOSE", default_value = "sqm")]
     pub shapers: Shapers,
     /// The queues and the link.

@@ -13,7 +13,8 @@ Examples:
   goodqueue doctor --explain fifo    # explain this rule: why, its source and what we measured
 
 The exit code is 1 if there is a fault, and 0 if there are only advice and notes. The examination needs no \
-privileges; --fix and --undo need root. --explain prints the section of docs/doctor.md on a rule.";
+privileges. --fix and --undo need CAP_NET_ADMIN, and CAP_DAC_OVERRIDE for files in /sys; root has both. \
+--explain prints the section of docs/doctor.md on a rule.";
 
 /// `goodqueue doctor`.
 #[derive(Args, Clone, Debug)]

@@ -6,7 +6,7 @@ use clap::Args;
 use goodqueue_experiment::Error;
 
 /// What the help says of such a command.
-pub(super) const ABOUT: &str = "Not in this program: docs/install.md, \"The small file\"";
+pub(super) const ABOUT: &str = "Not in the small program; see docs/install.md, \"The small file\"";
 
 /// The words behind such a command. Any are taken, so that the answer is always where the command is.
 #[derive(Args, Debug)]

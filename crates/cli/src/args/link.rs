@@ -82,7 +82,7 @@ pub struct EmulationArgs {
     /// Rate up: from the program, or from IF1
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub up: Option<String>,
-    /// Rate down
+    /// Rate down: to the program, or to IF1
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub down: Option<String>,
     /// A Mahimahi trace for the line up, instead of a rate

@@ -49,7 +49,7 @@ pub enum NewArgs {
 /// `goodqueue new queue`.
 #[derive(Args, Debug)]
 pub struct NewQueueArgs {
-    /// Its name, and the folder that is made: small letters, digits and _
+    /// Its name, and that of the new folder: lower-case letters, digits and _
     pub name: String,
     /// The language
     #[arg(long, value_enum, default_value_t = Language::C)]
@@ -62,7 +62,7 @@ pub struct NewQueueArgs {
 /// `goodqueue new cc`.
 #[derive(Args, Debug)]
 pub struct NewCcArgs {
-    /// Its name, and the folder that is made: small letters, digits and _
+    /// Its name, and that of the new folder: lower-case letters, digits and _
     pub name: String,
     /// The language
     #[arg(long, value_enum, default_value_t = Language::C)]

@@ -32,7 +32,7 @@ Examples:
   goodqueue probe 192.0.2.7 --key-file key.txt --json
   goodqueue probe 192.0.2.7 --length 1h --stream csv > line.csv   # each probe as it is answered
   goodqueue probe 192.0.2.7 --length forever                # watch a line; Ctrl-C shows the table
-  goodqueue probe 192.0.2.7 --ecn ect1 --dscp nqb           # do L4S's marks survive the path?
+  goodqueue probe 192.0.2.7 --ecn ect1 --dscp nqb           # does ECT(1) survive the path?
   goodqueue probe 192.0.2.7 --schedule poisson --size 100..1400
 
 Run goodqueue server or irtt server at the other end. The table shows one-way delays relative to their \
@@ -70,8 +70,8 @@ pub struct TestArgs {
     /// If its key is not that of --key, append =KEY
     #[arg(short = 'H', long = "host", value_name = "HOST[:PORT][=KEY]")]
     pub more: Vec<String>,
-    /// A second server, in the same home or office, to probe during the test. It separates the delay of your
-    /// own network (Wi-Fi) from the provider's
+    /// A second server, in the same home or office, to probe during the test. It shows whether packets wait
+    /// in your own network (Wi-Fi) or beyond it
     #[arg(long, value_name = "HOST[:PORT][=KEY]")]
     pub peer: Option<String>,
     /// Applications to run during the load: voip, web, dash, videocall, game, each with :DSCP or written as
@@ -96,7 +96,7 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// Flows in each direction, for tests without a fixed number; 1,8 is 1 up and 8 down [default: 4]. Of
+    /// Flows in each direction, for tests without a fixed number; 1,8 is 1 up and 8 down [default: 4]. For
     /// rpm, the maximum number of connections [default: 16]
     #[arg(long, value_name = "N|UP,DOWN")]
     pub flows: Option<FlowCount>,
@@ -116,7 +116,7 @@ pub struct TestArgs {
     /// Accept any certificate from the HTTPS server
     #[arg(long, help_heading = "RPM over HTTPS")]
     pub insecure: bool,
-    /// Interval of the averages: the draft's ID. A moving average spans four intervals
+    /// Length of an interval (ID in the draft). A moving average spans four intervals
     #[arg(long, default_value = "1s", value_name = "TIME", help_heading = "RPM over HTTPS")]
     pub rpm_interval: String,
     /// Largest pacing rate of each TCP flow, in payload (SO_MAX_PACING_RATE)
@@ -174,7 +174,7 @@ pub struct ServerArgs {
     /// Listen on this address only; may be repeated [default: all addresses]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub bind: Vec<String>,
-    /// UDP port; 0 lets the system choose one
+    /// Port for UDP and TCP; 0 lets the system choose one
     #[arg(long, default_value_t = goodqueue_path::PORT, value_name = "PORT")]
     pub port: u16,
     /// UDP port for load over QUIC [default: the port after --port; with --port 0 the system chooses]
@@ -247,7 +247,7 @@ pub struct ServerArgs {
     /// Longest UDP payload of a probe, bytes
     #[arg(long, default_value_t = 1472, value_name = "BYTES", help_heading = "Limits")]
     pub max_size: u16,
-    /// End a session after this time without a packet; the longest interval is a quarter of it
+    /// End a session after this time without a packet. The interval of probes may be at most a quarter of it
     #[arg(long, default_value = "60s", value_name = "TIME", help_heading = "Limits")]
     pub idle: String,
     /// Print events as JSON, one object per line
@@ -322,7 +322,7 @@ pub enum DfArg {
 /// Values of `--ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EcnArg {
-    /// Queues drop probes, and mark none
+    /// Not ECN-capable: queues drop probes instead of marking them
     NotEct,
     /// Queues may mark probes (RFC 3168)
     Ect0,

@@ -23,6 +23,9 @@ queues of the simulator. If the kernel has the queue you want, `goodqueue sqm` c
 program, restores what was there before, and prints a report of the traffic. With --inside there is no \
 detour: frames pass from one interface to the other as over a cable, and neither interface needs an address.
 
+The layouts of --layout tell hosts apart by the addresses in the packets. Behind address translation those \
+are one address: take the queue with nat=on above.
+
 It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late because \
 the machine could not keep up, the report says so.";
 
@@ -48,7 +51,7 @@ pub struct ShapeArgs {
     #[arg(long, conflicts_with = "systemd")]
     pub dry_run: bool,
     /// Print a systemd unit that does this whenever the interface exists, and change nothing
-    #[arg(long, conflicts_with_all = ["length", "json"])]
+    #[arg(long, conflicts_with_all = ["length", "json", "output", "watch"])]
     pub systemd: bool,
     /// End after this time
     #[arg(long, value_name = "TIME", help_heading = "Output")]

@@ -98,12 +98,12 @@ pub(crate) fn shaper_rate(text: &str) -> Result<Rate, String> {
 /// The queues of a shaper, and the link behind it.
 #[derive(Args, Clone, Debug)]
 pub struct ShaperArgs {
-    /// The kernel's queues, in a layout of sqm-scripts: piece_of_cake, layer_cake, simple, simplest [default:
-    /// piece_of_cake, or simple if the kernel has no cake]
+    /// A layout of sqm-scripts: piece_of_cake (the default), layer_cake, simple, simplest. If none is named
+    /// and the kernel, which is to shape, has no cake, it is simple
     #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
     pub layout: Option<String>,
-    /// The kind of queue in both directions, with its parameters; `goodqueue queues` lists them. The kernel's
-    /// are cake and htb
+    /// The kind of queue in both directions, with its parameters; `goodqueue queues` lists them. The kernel
+    /// shapes with cake, cake_mq and htb only; `shape` with all
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
     pub queue: Option<String>,
     /// What the link behind the interface adds to packets, by the keywords of tc-cake(8): ethernet, docsis,

@@ -9,7 +9,7 @@ Examples:
   goodqueue watch eth0 --json --count 60   # a minute as JSON, a line a second
   goodqueue watch wlan0                    # also the stations of this Wi-Fi, with their airtime
   goodqueue watch --by flow                # which flows wait, also in link, bridge and shape
-  goodqueue watch --prometheus --by host > /var/lib/node_exporter/queues.prom
+  goodqueue watch --prometheus --by host > q.new && mv q.new queues.prom   # for node_exporter
 
 The waiting time of cake is what cake itself measures. For other queues it is the backlog divided by the \
 rate of the last interval; `-` means that packets wait but none was sent. sparse+bulk counts the waiting \
@@ -36,7 +36,7 @@ pub struct WatchArgs {
     /// End after this many intervals
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Show the ten flows or hosts with the most waiting data in each queue
+    /// Show the ten flows or hosts with the most waiting packets in each queue
     #[arg(long, value_name = "WHAT")]
     pub by: Option<By>,
     /// Also show queues in which nothing waits and nothing happens

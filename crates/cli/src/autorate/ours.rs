@@ -77,7 +77,7 @@ impl Ours {
         let plan = plan(most, &queues[1])?;
         let (detour, link, guard) = prepare(&settings.interface, &plan, [&queues[0], &queues[1]])?;
         let name = &settings.interface;
-        let control = Control::listen(&format!("autorate {name}"), &[name.as_str()], false).ok();
+        let control = Control::offered(&format!("autorate {name}"), &[name.as_str()], false);
         let mut ours = Ours { detour, link, guard, control, settings };
         for (direction, limits) in Direction::BOTH.into_iter().zip(limits) {
             ours.set(direction, limits.start).map_err(told)?;
@@ -98,7 +98,7 @@ impl Ours {
         let is_whole = link.is_running();
         let record = link.stop(Record::default())?;
         for reason in record.runs.iter().flat_map(|run| &run.validity.reasons).filter(|_| is_whole) {
-            eprintln!("goodqueue: the queues were not as exact as they should be: {reason}");
+            announce!("goodqueue: the queues were not as exact as they should be: {reason}");
         }
         drop(detour);
         guard.dismiss();
@@ -110,7 +110,8 @@ impl Shaper for Ours {
     /// What `goodqueue watch` asks for is answered here, which takes about 20 ms.
     fn read(&mut self) -> goodqueue_router::Result<Reading> {
         if !self.link.is_running() {
-            let why = format!("the shaper of {} is gone, with the interface", self.settings.interface);
+            let name = &self.settings.interface;
+            let why = format!("the shaper of {name} is gone, with the interface; start autorate again");
             return Err(goodqueue_router::Error::Refused(why));
         }
         if let Some(control) = &self.control {

@@ -46,12 +46,11 @@ impl Session<'_> {
     ) -> Result<(), Error> {
         let mut schedule = self.schedule;
         let target = self.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
-        let control = Control::listen(
+        let control = Control::offered(
             &format!("{} {}", self.test.name, self.interfaces.join(" ")),
             self.interfaces,
             self.is_changed_by_others,
-        )
-        .ok();
+        );
         let mut rates = [self.plan.link.up_bps, self.plan.link.down_bps].map(Rate);
         let began = Instant::now();
         let (mut next, mut before) = (began + SECOND, link.look());
@@ -65,13 +64,13 @@ impl Session<'_> {
                 for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);
                 }
-                eprintln!("goodqueue: from now on {change}");
+                announce!("goodqueue: from now on {change}");
             }
             let now = link.look();
             if Instant::now() >= next {
                 next += SECOND;
                 if self.told.watch {
-                    eprintln!("goodqueue: {}", watch_line(before, now, rates.map(Some)));
+                    announce!("goodqueue: {}", watch_line(before, now, rates.map(Some)));
                 }
                 before = now;
             }
@@ -86,7 +85,7 @@ impl Session<'_> {
         if let Some(target) = target {
             let page = target.write(&record)?;
             if !self.told.quiet {
-                eprintln!("goodqueue: open {}", page.display());
+                announce!("goodqueue: open {}", page.display());
             }
         }
         given_back?;

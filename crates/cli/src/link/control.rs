@@ -88,6 +88,13 @@ impl Control {
         Ok(Control { folder, asked, own, can_change })
     }
 
+    /// [`Control::listen`]; a warning if that is not possible.
+    pub(crate) fn offered(name: &str, interfaces: &[&str], can_change: bool) -> Option<Control> {
+        Control::listen(name, interfaces, can_change)
+            .inspect_err(|why| announce!("goodqueue: warning: `goodqueue watch` cannot show this: {why}"))
+            .ok()
+    }
+
     /// Where it listens.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join("control")
@@ -162,8 +169,10 @@ fn read(stream: &UnixStream, longest: u64) -> Result<String, String> {
 pub(super) fn set(args: &LinkSetArgs) -> Result<(), Error> {
     let change = change_of(args)?;
     let socket = socket(args.pid)?;
-    let failed =
-        |error: std::io::Error| Error::Usage(format!("no link answers at {}: {error}", socket.display()));
+    let failed = |error: std::io::Error| {
+        let there = running().map_or_else(|error| error.to_string(), |links| names(&links));
+        Error::Usage(format!("no link answers at {}: {error}; {there}", socket.display()))
+    };
     let mut stream = UnixStream::connect(&socket).map_err(failed)?;
     let text = serde_json::to_string(&change).map_err(Error::machine)?;
     writeln!(stream, "{text}").map_err(failed)?;
@@ -253,15 +262,25 @@ fn socket(pid: Option<u32>) -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os(SOCKET) {
         return Ok(path.into());
     }
-    let is_there = |path: &PathBuf| UnixStream::connect(path.join("control")).is_ok();
-    let mut all = folders(FOLDERS[0]).map_err(Error::machine)?;
-    all.retain(|(_, path)| is_there(path));
-    match &all[..] {
-        [] => Err(Error::Usage("you have no running link; `goodqueue link -- COMMAND` starts one".into())),
+    match &running().map_err(Error::machine)?[..] {
         [(_, path)] => Ok(path.join("control")),
-        several => {
-            let pids: Vec<&str> = several.iter().map(|(pid, _)| pid.as_str()).collect();
-            Err(Error::Usage(format!("there are several links; name one with --pid: {}", pids.join(", "))))
-        }
+        links => Err(Error::Usage(names(links))),
+    }
+}
+
+/// The folders of this user's links that answer, with their process ids.
+fn running() -> std::io::Result<Vec<(String, PathBuf)>> {
+    let mut all = folders(FOLDERS[0])?;
+    all.retain(|(_, path)| UnixStream::connect(path.join("control")).is_ok());
+    Ok(all)
+}
+
+/// Which links may be meant.
+fn names(links: &[(String, PathBuf)]) -> String {
+    let pids: Vec<&str> = links.iter().map(|(pid, _)| pid.as_str()).collect();
+    match &pids[..] {
+        [] => "you have no running link; `goodqueue link -- COMMAND` starts one".into(),
+        [pid] => format!("your running link is --pid {pid}"),
+        several => format!("there are several links; name one with --pid: {}", several.join(", ")),
     }
 }

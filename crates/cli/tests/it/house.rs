@@ -135,6 +135,15 @@ fn unsafe_code_is_only_in_the_allowed_places() {
     }
 }
 
+/// `eprintln!` panics if nobody reads standard error any more.
+#[test]
+fn the_command_prints_no_line_that_may_panic() {
+    for (name, text) in sources().iter().filter(|(name, _)| name.starts_with("crates/cli/src/")) {
+        let may_panic = ["eprintln!(", "eprint!("].iter().any(|what| text.contains(what));
+        assert!(!may_panic, "{name}: write announce! or print_aside");
+    }
+}
+
 /// Most lines of a file. A concept may need hundreds; a file above this holds several.
 const MOST_LINES: usize = 1000;
 

@@ -27,6 +27,17 @@ fn a_name_that_is_neither_a_folder_nor_a_known_format_is_refused() {
     }
 }
 
+/// As in `2>&1 | head`. A panic would end it with 101.
+#[test]
+fn an_error_that_nobody_reads_keeps_its_exit_code() {
+    for words in ["run ping -o -", "run ping --queue nosuch"] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let status = goodqueue().args(words.split(' ')).stderr(writer).status().expect("it starts");
+        assert_eq!(status.code(), Some(2), "{words}");
+    }
+}
+
 #[test]
 fn only_one_of_two_runs_may_write_to_a_folder() {
     let scratch = Scratch::new("two-at-once");

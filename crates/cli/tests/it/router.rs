@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::usage::refused;
-use super::{Scratch, goodqueue, skipped, stderr, stdout};
+use super::{Scratch, goodqueue, run, skipped, stderr, stdout};
 
 #[test]
 fn wrong_words_are_refused_before_anything_is_touched() {
@@ -30,6 +30,14 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     refused(
         "shape lo --up 5mbit --down 5mbit --queue cake_mq,queues=9",
         &["--queue cake_mq,", "the maximum is 8", "queues=8 or less"],
+    );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue cake,fwmark=7",
+        &["--queue cake,", "`fwmark` selects no tin", "use goodqueue sqm"],
+    );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue ./my_aqm.so,limit=100",
+        &["--queue ./my_aqm.so: a queue from a library runs in goodqueue link, bridge and run"],
     );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
@@ -80,7 +88,7 @@ fn a_wrong_configuration_is_named_with_its_line() {
 }
 
 /// Runs a script in a network namespace of its own, as its root; `None` where that is not allowed.
-fn in_namespace(script: &str) -> Option<std::process::Output> {
+pub(super) fn in_namespace(script: &str) -> Option<std::process::Output> {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", script]);
     command.env("GOODQUEUE", env!("CARGO_BIN_EXE_goodqueue"));
@@ -262,4 +270,27 @@ fn a_unit_of_systemd_has_what_was_typed() {
         text.contains("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK\n"),
         "{text}"
     );
+    // The folder of a service is `/`, which it cannot write to, and nobody watches its lines.
+    for more in ["-o result", "--watch"] {
+        let output = run(&format!("shape q0 --up 5mbit --down 9mbit --systemd {more}"));
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("--systemd") && text.contains("cannot be used with"), "{text}");
+    }
+}
+
+/// Where no socket can be made, the queues work all the same, and a line says what is missing.
+#[test]
+fn a_shaper_that_cannot_be_watched_says_so() {
+    let script = "mount -t tmpfs tmpfs /run
+        for pair in 1 2; do
+            ip link add a$pair type veth peer name b$pair
+            ip link set a$pair up; ip link set b$pair up
+        done
+        TMPDIR=/nowhere $GOODQUEUE bridge a1 a2 --rate 5mbit --length 100ms --quiet";
+    let Some(output) = in_namespace(script) else { return };
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let warning = "goodqueue: warning: `goodqueue watch` cannot show this: listening in /nowhere/";
+    assert!(text.contains(warning), "{text}");
 }

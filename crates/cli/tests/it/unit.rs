@@ -1,8 +1,9 @@
-//! The systemd unit of the server.
+//! The systemd units of the server and of the shapers.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
+use super::router::in_namespace;
 use super::{Scratch, skipped, stderr, stdout};
 
 const UNIT: &str = include_str!("../../../../docs/goodqueue-server.service");
@@ -56,6 +57,36 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
     let rated = analyze(&["security", "--offline=true", "--threshold=15", "--no-pager", &path]);
     let rated = rated.expect("it is installed");
     assert!(rated.status.success(), "{}{}", stdout(&rated), stderr(&rated));
+}
+
+#[test]
+fn systemd_takes_the_units_of_shapers() {
+    let test = "systemd_takes_the_units_of_shapers";
+    if analyze(&["--version"]).is_none() {
+        skipped(test, "systemd-analyze is not installed");
+        return;
+    }
+    let scratch = Scratch::new("shaper-units");
+    for (name, words) in [
+        ("sqm", "sqm q0 --up 5mbit --layout simple"),
+        ("autorate", "autorate q0 --up 1mbit..5mbit --down 9mbit --shaper shape"),
+        ("shape", "shape q0 --up 5mbit --down 9mbit"),
+    ] {
+        let script = format!("ip link add q0 type veth peer name q1; $GOODQUEUE {words} --systemd");
+        let Some(output) = in_namespace(&script) else { return };
+        let unit = stdout(&output);
+        // For the socket of `goodqueue watch`, and for a program in ~/.cargo/bin.
+        for line in ["ReadWritePaths=/run /tmp\n", "ProtectHome=read-only\n"] {
+            assert!(unit.contains(line), "{unit}{}", stderr(&output));
+        }
+        let file = scratch.path(&format!("goodqueue-{name}-q0.service"));
+        std::fs::write(&file, unit).expect("a file");
+        let verified = analyze(&["verify", "--man=no", &file.display().to_string()]);
+        let verified = verified.expect("it is installed");
+        let text = stderr(&verified) + &stdout(&verified);
+        let ours: Vec<&str> = text.lines().filter(|line| line.contains("goodqueue")).collect();
+        assert!(verified.status.success() && ours.is_empty(), "{text}");
+    }
 }
 
 /// What the server calls from its first to its last instruction, as `strace -f` lists it.

@@ -24,6 +24,7 @@ fn unknown_tests_queues_and_parameters_are_named_with_the_nearest_right_one() {
     refused("run ping --live --queue fq_codel,target=5", &["target", "5"]);
     refused("run ping --live --queue fq_codel,target=soon", &["target", "soon"]);
     refused("run ping --live --queue pfifo:0", &["pfifo", "0"]);
+    refused("run ping --live --queue cake,fwmark=7", &["fwmark=7", "leave it out, or use goodqueue sqm"]);
     refused("run ping --live --queue fifo:0ms", &["fifo", "0"]);
     refused("run ping --live --queue codel,codel", &["codel", "twice"]);
 }

@@ -66,7 +66,8 @@ pub(super) struct Vars {
     pub(super) p_drop: u32,
     /// Only `true` while `count` is not 0.
     dropping: bool,
-    /// Not used by the law; it is here because there is room.
+    /// Linux `cake_flow.set`. The law does not use it. It is stored here so that a flow fits into one cache
+    /// line.
     pub(super) standing: Standing,
 }
 

@@ -19,7 +19,7 @@ enum Outcome<P> {
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The next packet, if the shaper allows one to leave (`cake_dequeue`).
     pub(super) fn cake_dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        // The code below leaves at least one packet in the queue, so one check is enough.
+        // A flow's last packet is never dropped, so the queue cannot become empty below.
         if self.qlen == 0 {
             return None;
         }

@@ -301,6 +301,11 @@ impl Properties for Params {
     }
 
     fn needs(&self) -> Needs {
-        Needs { segments: true, tcp: self.ack_filter != AckFilter::Off, ..Needs::default() }
+        Needs {
+            segments: true,
+            tcp: self.ack_filter != AckFilter::Off,
+            marks: self.fwmark != 0,
+            ..Needs::default()
+        }
     }
 }

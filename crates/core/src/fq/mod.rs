@@ -202,7 +202,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     /// Enqueues a packet of a flow that is below its limit (the end of Linux `fq_enqueue`).
     fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(index as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let flow = &mut flows[index as usize];
         flow.qlen += 1;
         self.backlog.add(packet.len());
         // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of

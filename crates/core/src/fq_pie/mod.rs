@@ -198,7 +198,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     /// queued, and `limit` is at most the number of slots.
     fn append(&mut self, now: Nanos, bucket: u32, packet: P) -> Verdict {
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let flow = &mut flows[bucket as usize];
         let (len, truesize) = (packet.len(), packet.truesize());
         self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0);
         self.memory_usage = self.memory_usage.wrapping_add(truesize);
@@ -216,7 +216,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
     /// The law has chosen the arrival: it is marked and queued, or dropped.
     fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
-        let Some(flow) = self.flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let flow = &mut self.flows.as_mut()[bucket as usize];
         if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
             return self.refuse(now, bucket, packet, Reason::Pie, observer);
         }
@@ -288,7 +288,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());
-        let Some(flow) = self.flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let flow = &mut self.flows.as_mut()[bucket as usize];
         let (left, is_over) = self.held.left.overflowing_sub(1);
         self.held.left = left;
         if is_over {

@@ -260,7 +260,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     /// `sfq_rehash`, and of `sfq_enqueue` from its label `enqueue`).
     fn append(&mut self, index: u32, packet: P) {
         let slots = self.slots.as_mut();
-        let Some(slot) = slots.get_mut(index as usize) else { return };
+        let slot = &mut slots[index as usize];
         slot.backlog = slot.backlog.wrapping_add(packet.len());
         if slot.qlen > 0 {
             self.nodes.push(slot, packet);

@@ -255,7 +255,8 @@ impl Depths {
             self.unlink(slots, index, depth);
         }
         let first = if depth == self.longest {
-            // It is now longer than all others. There is no list for one packet that would have to be stored.
+            // The slot is now the only longest one. The list of the former longest ones is stored, unless they
+            // have one packet: such slots are in no list.
             if depth > 1 {
                 *self.lower(depth) = self.top;
             }

@@ -177,6 +177,7 @@ impl QueueSpec {
             tcp: own.tcp || leaf.tcp,
             pacing_rate: own.pacing_rate || leaf.pacing_rate,
             departure: own.departure || leaf.departure,
+            marks: own.marks || leaf.marks,
         }
     }
 

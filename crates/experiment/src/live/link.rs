@@ -335,14 +335,15 @@ impl Link {
         Lab::server_address(ipv6, 0)
     }
 
-    /// Starts a program behind a link of [`Link::start`], with [`SERVER`] in its environment.
+    /// Starts a program behind a link of [`Link::start`], with [`SERVER`] in its environment. It is killed
+    /// when the calling thread ends, however that ends.
     ///
     /// # Errors
-    /// Those of [`Command::spawn`].
+    /// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         let Some((_, lab)) = &self.around else { return Err(io::ErrorKind::Unsupported.into()) };
         command.env(SERVER, Link::server(self.plan.ip_version == 6).to_string());
-        lab.client().run(|| command.spawn()).map_err(io::Error::other)?
+        lab.client().spawn(command)
     }
 
     /// The state up and down, at most about 10 ms ago. It also records the state of the queues: call this

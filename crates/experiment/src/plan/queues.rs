@@ -1,6 +1,7 @@
 //! The queues to compare.
 
 use goodqueue::Rate;
+use goodqueue_own::Library;
 
 use super::LinkOrder;
 use crate::Error;
@@ -36,6 +37,14 @@ fn read(text: &str) -> Result<Vec<QueueText>, Error> {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
         Error::Usage(format!("--queue {text}: {error}; {}{nearest}", error.cure()))
     })
+}
+
+/// The first of these queues that wants firewall marks.
+pub(super) fn with_marks(queues: &[String]) -> Option<&String> {
+    let wants = |queue: QueueText| queue.plain().is_ok_and(|queue| queue.needs().marks);
+    // A library would be loaded once more.
+    let is_library = |words: &str| words.split(',').next().is_some_and(Library::is_path);
+    queues.iter().find(|words| !is_library(words) && words.parse().is_ok_and(wants))
 }
 
 /// The queues of a list in their canonical form.

@@ -4,7 +4,7 @@
 //! ```text
 //!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
 //! ```
-//! The allowed keys are data (`keys.rs`). The JSON schema ([`schema`]) is made from them, and a test compares
+//! The allowed keys are data (`keys/`). The JSON schema ([`schema`]) is made from them, and a test compares
 //! `docs/experiments.md` with them.
 
 mod airtime_policy;

@@ -70,7 +70,7 @@ impl Kernel {
 
     fn gone(&self) -> Error {
         Error::Refused(format!(
-            "the shaper of {} is gone: somebody else has changed it, or the interface",
+            "the shaper of {} is gone: somebody else has changed it, or the interface; start autorate again",
             self.settings.interface
         ))
     }

@@ -42,7 +42,7 @@ pub struct Finding {
     pub what: String,
     /// Why that is not good.
     pub why: &'static str,
-    /// The change that mends it.
+    /// The change that fixes it.
     pub fix: Option<Fix>,
 }
 
@@ -53,7 +53,7 @@ pub struct Fix {
     pub command: String,
     /// The command that undoes it.
     pub undo: String,
-    /// The same change as steps for [`super::mend`]; empty if only the user can make it.
+    /// The same change as steps for [`super::fix`]; empty if only the user can make it.
     pub steps: Vec<Step>,
 }
 
@@ -381,7 +381,7 @@ fn wifi_scheduler(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
         (true, true) => return None,
         (false, true) => (
             "does not schedule by airtime",
-            "Each station sends the same number of packets, so the slowest takes most of the air.",
+            "Each station gets the same number of packets, so the slowest takes most of the air.",
         ),
         (true, false) => (
             "has no airtime queue limits",
@@ -583,7 +583,7 @@ fn interrupts(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     interface.is_device.then(|| InterfaceFinding {
         rule: "interrupts",
         severity: Severity::Advice,
-        what: format!("The device tells of packets up to {} after they arrived.", millis(after.into())),
+        what: format!("The device may interrupt as late as {} after a packet arrived.", millis(after.into())),
         why: "Every packet that arrives may wait that long, also on an idle line.",
         fix: Some(Fix {
             command: format!("ethtool -C {name} rx-usecs 50"),
@@ -615,7 +615,7 @@ fn arrivals<'f>(
 fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let leaves = shaper(interface).map(|(kind, shaper)| (kind.to_owned(), shaper));
     let arrives = arrivals(interface, facts)
-        .map(|(name, kind, shaper)| (format!("{kind} on {name}, to which what arrives is sent,"), shaper));
+        .map(|(name, kind, shaper)| (format!("{kind} on {name}, which gets arriving packets,"), shaper));
     // The speed of a tunnel or bridge is not that of a line.
     let is_line = interface.is_device || interface.kind.as_deref() == Some("veth");
     let mbit = interface.speed_mbit.filter(|_| is_line)?;

@@ -258,7 +258,7 @@ fn shapers_of_what_arrives() {
     assert_eq!(rules(&facts), [("shaper-above-line", Fault)]);
     assert_eq!(
         findings(&facts, None)[0].what,
-        "cake on ifb4eth0, to which what arrives is sent, shapes to 2gbit, and the line has 1000 Mbit/s."
+        "cake on ifb4eth0, which gets arriving packets, shapes to 2gbit, and the line has 1000 Mbit/s."
     );
     let ppp = |name: &str| InterfaceFacts {
         name: "ppp0".into(),

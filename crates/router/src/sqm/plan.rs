@@ -282,7 +282,7 @@ impl Settings {
     /// the line below it has one. Arriving packets have passed the bottleneck, which `cake` must know.
     ///
     /// # Errors
-    /// `Refused` if there is no such queue, or it cannot count what the link adds.
+    /// `Refused` if there is no such queue, it cannot count what the link adds, or it wants firewall marks.
     pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
         let written = self.queues.written(rate, is_up);
         self.check_once(&written)?;
@@ -311,6 +311,12 @@ impl Settings {
                     number("mpu", link.mpu.map(i64::from))
                 )
             }
+            other if other.contains('/') || other.ends_with(".so") => {
+                return Err(Error::Refused(format!(
+                    "--queue {other}: a queue from a library runs in goodqueue link, bridge and run; for \
+                     shape and autorate, goodqueue queues lists all"
+                )));
+            }
             other if self.link != LinkWords::default() || self.overhead.is_some() || self.mpu.is_some() => {
                 return Err(Error::Refused(format!(
                     "--queue {other}: only cake and htb count what the link adds to a packet; leave --link, --overhead \
@@ -319,7 +325,15 @@ impl Settings {
             }
             _ => written,
         };
-        text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
+        let queue: QueueSpec =
+            text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))?;
+        if queue.needs().marks {
+            return Err(Error::Refused(format!(
+                "--queue {queue}: a frame loses its firewall mark on the way to our queues, so `fwmark` \
+                 selects no tin; leave it out, or use goodqueue sqm"
+            )));
+        }
+        Ok(queue)
     }
 }
 
@@ -710,6 +724,19 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
                 assert!(error.contains(words), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn our_own_queues_see_no_firewall_marks() {
+        let own = |queue: &str| {
+            let queues = Queues::Written { up: queue.into(), down: queue.into() };
+            Settings { queues, ..settings() }.own_queue(Rate(1_000_000), true)
+        };
+        for queue in ["cake,fwmark=7", "cake_mq,fwmark=7", "prio,leaf=cake,leaf.fwmark=7"] {
+            let error = own(queue).expect_err(queue).to_string();
+            assert!(error.contains("leave it out, or use goodqueue sqm"), "{error}");
+        }
+        own("cake,fwmark=0").expect("no marks");
     }
 
     #[test]

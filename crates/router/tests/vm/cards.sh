@@ -65,14 +65,14 @@ done
 
 # No queue above the ring: somebody has taken it away, or the default has none.
 tc qdisc replace dev e1000 root noqueue
-mends no-queue 1 e1000
+fixes no-queue 1 e1000
 tc qdisc del dev e1000 root
 ip link set e1000e down; rmmod e1000e
 echo noqueue >/proc/sys/net/core/default_qdisc
 modprobe e1000e
 named_by_driver; ip link set e1000e up
 finds "no queue by default" "no-queue default-qdisc" e1000e
-mends no-queue 1 e1000e
+fixes no-queue 1 e1000e
 echo fq_codel >/proc/sys/net/core/default_qdisc
 ip link set e1000e down; rmmod e1000e; modprobe e1000e
 named_by_driver; ip link set e1000e up
@@ -92,9 +92,9 @@ finds "limit_max of 0" bql-limit e1000
 settings="$settings $bql/limit_max"
 state >/tmp/sick
 found bql-limit 0 e1000
-ok "doctor: bql-limit: mended" ends 0 '  mended' goodqueue doctor --fix --yes e1000
+ok "doctor: bql-limit: fixed" ends 0 '  fixed' goodqueue doctor --fix --yes e1000
 flood 1
-finds "bql-limit is mended" "" e1000
+finds "bql-limit is fixed" "" e1000
 ok "doctor: bql-limit: undo" ends 0 'again' goodqueue doctor --undo
 state >/tmp/well
 ok "doctor: bql-limit: everything is as it was" same /tmp/sick /tmp/well

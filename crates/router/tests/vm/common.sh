@@ -4,10 +4,22 @@
 # busybox has a tc and an ip of its own, and would take those.
 tc() { /bin/tc "$@"; }
 ip() { /bin/ip "$@"; }
-# ok WHAT COMMAND...: one check
+# ok WHAT COMMAND...: one check. A program that is not there would let a check pass that wants it to fail.
 ok() {
   what=$1; shift
-  if "$@" >/tmp/out 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; sed 's/^/  /' /tmp/out; fi
+  if "$@" >/tmp/out 2>&1 && ! grep -q ': not found$' /tmp/out; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what"; sed 's/^/  /' /tmp/out
+  fi
+}
+# processes WORDS: the numbers of those with these words in their command line; this busybox has no pgrep
+processes() {
+  local of
+  for of in /proc/[0-9]*; do
+    tr '\0' ' ' 2>/dev/null <"$of/cmdline" | grep -qF -- "$1" && echo "${of#/proc/}"
+  done
+  return 0
 }
 # ends CODE WORDS COMMAND...: it ends with this exit code and says these words
 ends() {
@@ -70,12 +82,12 @@ settings=
 state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
 # found RULE CODE [DEV]: it is found
 found() { rule=$1 code=$2; shift 2; ok "doctor: $rule: found" ends "$code" "--explain $rule" goodqueue doctor "$@"; }
-# mends RULE CODE [DEV]: found, mended, and put back
-mends() {
+# fixes RULE CODE [DEV]: found, fixed, and put back
+fixes() {
   rule=$1 code=$2; shift 2
   state >/tmp/sick
   found "$rule" "$code" "$@"
-  ok "doctor: $rule: mended" ends 0 '  mended' goodqueue doctor --fix --yes "$@"
+  ok "doctor: $rule: fixed" ends 0 '  fixed' goodqueue doctor --fix --yes "$@"
   ok "doctor: $rule: then nothing is found" ends 0 'nothing found' goodqueue doctor "$@"
   ok "doctor: $rule: undo" ends 0 'again' goodqueue doctor --undo
   state >/tmp/well
@@ -100,17 +112,17 @@ finds() {
 }
 # What --fix leaves to its reader, of the cards $cards.
 hardware() { for dev in $cards; do ethtool -k $dev; ethtool -g $dev; ethtool -c $dev; done 2>/dev/null; cat $settings; }
-# by_hand RULE DEV [RULES]: found; what it prints are commands that mend it, down to RULES, and that put it back. It is
-# mended at the end.
+# by_hand RULE DEV [RULES]: found; what it prints are commands that fix it, down to RULES, and that put it back. It is
+# fixed at the end.
 by_hand() {
   hardware >/tmp/sick
   found "$1" 0 "$2"
-  goodqueue doctor "$2" | sed -n 's/^  mend: //p' | head -1 >/tmp/mend
+  goodqueue doctor "$2" | sed -n 's/^  fix: //p' | head -1 >/tmp/fix
   goodqueue doctor "$2" | sed -n 's/^  undo: //p' | head -1 >/tmp/undo
-  ok "doctor: $1: mended: $(cat /tmp/mend)" sh -e /tmp/mend
-  finds "$1 is mended" "$3" "$2"
+  ok "doctor: $1: fixed: $(cat /tmp/fix)" sh -e /tmp/fix
+  finds "$1 is fixed" "$3" "$2"
   ok "doctor: $1: undo: $(cat /tmp/undo)" sh -e /tmp/undo
   hardware >/tmp/well
   ok "doctor: $1: everything is as it was" same /tmp/sick /tmp/well
-  sh -e /tmp/mend
+  sh -e /tmp/fix
 }

@@ -106,7 +106,7 @@ ok "a new name: everything is back" same /tmp/before /tmp/after
 goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
 tc qdisc replace dev wan0 root fq_codel
 ok "changed by somebody else: exit code 1, and what" ends 1 'wan0 has fq_codel' goodqueue sqm status
-ok "changed by somebody else: start mends it" ends 0 'test it' goodqueue sqm wan0 --up 20mbit --down 50mbit
+ok "changed by somebody else: start fixes it" ends 0 'test it' goodqueue sqm wan0 --up 20mbit --down 50mbit
 ip link del wan0
 ok "the interface is gone: status says so" ends 1 'is gone' goodqueue sqm status
 ip link add lan0 type veth peer name lan1
@@ -161,7 +161,7 @@ goodqueue sqm stop wan0 >/dev/null
 ok "verify: a shaper that takes too much is not kept" ends 1 'below 80%' verify --up 4500kbit --down 4mbit
 ok "verify: what was there before is back" ends 0 'no interface is shaped' goodqueue sqm status
 
-# The doctor: a clean machine, then each fault, which is found, mended and put back.
+# The doctor: a clean machine, then each fault, which is found, fixed and put back.
 bql=/sys/class/net/wan0/queues/tx-0/byte_queue_limits
 settings="/proc/sys/net/core/default_qdisc /proc/sys/net/ipv4/tcp_ecn $bql/limit_min $bql/limit_max"
 echo fq_codel >/proc/sys/net/core/default_qdisc
@@ -171,7 +171,7 @@ ok "doctor: no such interface" ends 2 'no interface wan7' goodqueue doctor wan7
 ok "doctor: nothing to undo" ends 2 'has changed nothing' goodqueue doctor --undo
 for queue in "pfifo limit 77" "bfifo limit 90000" pfifo_fast; do
   tc qdisc replace dev wan0 root handle 5: $queue
-  mends fifo 1
+  fixes fifo 1
 done
 ok "doctor: as JSON" ends 1 '"rule":"fifo"' goodqueue doctor wan0 --json
 ok "doctor: --fix without a terminal" ends 2 'add --yes' goodqueue doctor --fix
@@ -180,31 +180,31 @@ tc qdisc replace dev wan0 root handle 6: fq limit 5000
 ok "doctor: changed by somebody else: stays" ends 0 'wan0 has fq: somebody else' goodqueue doctor --undo
 ip link set wan0 txqueuelen 5000
 tc qdisc replace dev wan0 root handle 5: pfifo_fast
-mends txqueuelen 1
+fixes txqueuelen 1
 tc qdisc del dev wan0 root
 ip link set wan0 txqueuelen 1000
 echo 100000000 >$bql/limit_min
-mends bql-limit 0
+fixes bql-limit 0
 ok "doctor: --fix in /sys with CAP_NET_ADMIN alone: exit code 3 names the file" \
   ends 3 limit_min with +net_admin goodqueue doctor --fix --yes
 ok "doctor: --fix in /sys with CAP_DAC_OVERRIDE too" \
-  ends 0 '  mended' with +net_admin,+dac_override goodqueue doctor --fix --yes
+  ends 0 '  fixed' with +net_admin,+dac_override goodqueue doctor --fix --yes
 ok "doctor: --undo with both" ends 0 'again' with +net_admin,+dac_override goodqueue doctor --undo
 echo 0 >$bql/limit_min
 echo 100 >$bql/limit_max
-mends bql-limit 0
+fixes bql-limit 0
 echo 1879048192 >$bql/limit_max
 echo 0 >/proc/sys/net/ipv4/tcp_ecn
-mends tcp-ecn 0
+fixes tcp-ecn 0
 echo 2 >/proc/sys/net/ipv4/tcp_ecn
 echo pfifo_fast >/proc/sys/net/core/default_qdisc
-mends default-qdisc 0
-ok "doctor: --fix of a sysctl with CAP_NET_ADMIN alone" ends 0 '  mended' with +net_admin goodqueue doctor --fix --yes
+fixes default-qdisc 0
+ok "doctor: --fix of a sysctl with CAP_NET_ADMIN alone" ends 0 '  fixed' with +net_admin goodqueue doctor --fix --yes
 ok "doctor: --undo of a sysctl with CAP_NET_ADMIN alone" ends 0 'again' with +net_admin goodqueue doctor --undo
 # An interface with the kernel's default queue, and one with a queue for each of four hardware queues.
 for queues in 1 4; do
   ip link add out0 numtxqueues $queues type ifb; ip link set out0 up; ip route add 0.0.0.0/0 dev out0 metric 9
-  mends fifo 1
+  fixes fifo 1
   # What it was, although the default is another one by now.
   state >/tmp/sick
   echo fq_codel >/proc/sys/net/core/default_qdisc
@@ -217,7 +217,7 @@ for queues in 1 4; do
 done
 echo fq_codel >/proc/sys/net/core/default_qdisc
 
-# What only the user can mend.
+# What only the user can fix.
 tc qdisc replace dev wan0 root tbf rate 30mbit burst 30k latency 30ms
 found super-packets 0
 ok "doctor: super-packets: by hand" ends 0 'only you can do that' goodqueue doctor --fix --yes
@@ -280,10 +280,10 @@ for queues in 1 4; do
   state >/tmp/sick
   found pacing 0
   goodqueue doctor >/tmp/pacing
-  for step in mend undo; do
+  for step in fix undo; do
     sed -n "s/^  $step: //p" /tmp/pacing | sed 's|tc qdisc|/bin/tc qdisc|' >/tmp/$step
   done
-  ok "doctor: pacing: mended: $(cat /tmp/mend)" sh -e /tmp/mend
+  ok "doctor: pacing: fixed: $(cat /tmp/fix)" sh -e /tmp/fix
   ok "doctor: pacing: then nothing is found" ends 0 'nothing found' goodqueue doctor
   ok "doctor: pacing: undo: $(cat /tmp/undo)" sh -e /tmp/undo
   state >/tmp/well

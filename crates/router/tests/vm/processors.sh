@@ -43,7 +43,7 @@ settings=/proc/sys/net/core/default_qdisc
 anew() { ip link set vmxnet3 down; rmmod vmxnet3; echo "$1" >$settings; modprobe vmxnet3; named_by_driver; ip link set vmxnet3 up; }
 anew pfifo_fast
 finds "FIFOs under mq" "fifo default-qdisc" vmxnet3
-mends fifo 0 vmxnet3
+fixes fifo 0 vmxnet3
 anew noqueue
 finds "no queues under mq" "no-queue default-qdisc" vmxnet3
-mends no-queue 1 vmxnet3
+fixes no-queue 1 vmxnet3

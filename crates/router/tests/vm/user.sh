@@ -240,7 +240,11 @@ kill -9 $shape; wait $shape 2>/dev/null; sleep 1
 shown >/tmp/after
 ok "shape: killed, its guard puts everything back" same /tmp/before /tmp/after
 takes --queue fq_codel
-kill -9 $(pgrep -f internal-guard) $shape; wait $shape 2>/dev/null
+guard=$(processes internal-guard)
+ok "shape: it has one guard" test "$(echo $guard | wc -w)" -eq 1
+# The guard first: it would clean up.
+kill -9 $guard; kill -9 $shape; wait $shape 2>/dev/null; sleep 1
+ok "shape: both killed, the detour is left" test -e "/sys/class/net/gqup$(cat /sys/class/net/wan0/ifindex)"
 takes --queue fq_codel
 ok "shape: both killed, the next one cleans up" ping -c 2 10.0.2.2
 ends_well $shape
@@ -317,12 +321,36 @@ bridge=$!
 sleep 1
 # round_trip ADDRESS: least of five, whole ms
 round_trip() { ip netns exec dut ping -c 5 -i 0.2 -s 100 "$1" | sed -nE 's/.*min.* = ([0-9]+)\..*/\1/p'; }
+ok "bridge: a second one is refused" \
+  ends 2 'br1 already; end it first' goodqueue bridge br1 br2 --rate 5mbit --length 1s
+ok "bridge: so is shape --inside" \
+  ends 2 'br2 already; end it first' goodqueue shape br2 --inside wan0 --up 5mbit --down 5mbit --length 1s
 ok "bridge: ARP and pings pass, with its delay" test "$(round_trip 10.9.0.2)" -eq 40
 ok "bridge: VLAN tags, too" test "$(round_trip 10.9.7.2)" -eq 40
 ip link set br2 down; ip link set br2 up
 ok "bridge: link down and up: it goes on" test "$(round_trip 10.9.0.2)" -eq 40
 ok "bridge: Ctrl-C ends it" ends_well $bridge
 ok "bridge: and it tells what passed" grep -q '^down .* [0-9]' /tmp/bridged
+
+# joins DEV STATE: whether the interface joins packets (GRO)
+joins() { ethtool -k "$1" | grep -q "generic-receive-offload: $2"; }
+bridges() { goodqueue bridge "$@" --rate 5mbit --quiet >/tmp/bridged 2>/tmp/bridge.err & bridge=$!; sleep 1; }
+ethtool -K br1 gro on; ethtool -K br2 gro on
+bridges br1 br2
+ok "bridge: GRO is off while it runs" joins br1 off
+kill -9 $bridge; wait $bridge 2>/dev/null
+ok "bridge: killed, it leaves GRO off" joins br1 off
+bridges br1 br2
+ends_well $bridge
+ok "bridge: the next one puts back what the killed one changed" joins br1 on
+ok "bridge: on both interfaces" joins br2 on
+bridges br1 br2
+kill -9 $bridge; wait $bridge 2>/dev/null
+for dev in br3 br4; do ip link add $dev type dummy; ip link set $dev up; done
+ok "bridge: so does one on other interfaces" goodqueue bridge br3 br4 --rate 5mbit --length 1s
+ok "bridge: br1 has GRO again" joins br1 on
+ok "bridge: br2 has GRO again" joins br2 on
+ip link del br3; ip link del br4
 
 # Capabilities rather than root, one by one: docs/install.md. With GRO there is something to switch off.
 ethtool -K br1 gro on
@@ -359,7 +387,8 @@ ok "link: the record is valid" grep -q '"valid": *true' /tmp/link
 goodqueue link --rate 5mbit --quiet -- sleep 1000 &
 link=$!
 sleep 1.5
+ok "link: its program runs" test "$(processes 'sleep 1000' | wc -l)" -eq 2
 kill -9 $link; wait $link 2>/dev/null; sleep 1
-ok "link: killed, it leaves no program behind" sh -c '! pgrep -f "sleep 1000"'
+ok "link: killed, it leaves no program behind" test -z "$(processes 'sleep 1000')"
 shown >/tmp/after
 ok "link: killed, it leaves no interface behind" same /tmp/before /tmp/after

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::{Error, Result};
@@ -26,6 +28,34 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
     Ok(())
 }
 
+/// Starts `command` in the network namespace `net`, without the block of [`Interrupt`]. The kernel kills it
+/// when the calling thread ends, however that ends; so call it from a thread that lives as long as the
+/// program should.
+///
+/// # Errors
+/// Those of [`Command::spawn`], `setns(2)` and `prctl(2)`; `ESRCH` if this process died before the call.
+pub(crate) fn spawn_in(net: BorrowedFd<'_>, command: &mut Command) -> io::Result<Child> {
+    let (net, parent) = (net.as_raw_fd(), std::process::id());
+    let begin = move || {
+        // SAFETY: takes integers only; the descriptor is open in the child until it executes the program.
+        if unsafe { libc::setns(net, libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes integers only.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes nothing and always succeeds.
+        if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Interrupt::unblock();
+        Ok(())
+    };
+    // SAFETY: `begin` calls only functions that are safe between fork and exec, and allocates nothing.
+    unsafe { command.pre_exec(begin) }.spawn()
+}
+
 /// Turns `SIGINT`, `SIGTERM` and `SIGHUP` into events to wait for (`signalfd(2)`). `SIGHUP` is left alone if
 /// it is ignored, as under `nohup`.
 ///
@@ -34,6 +64,15 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
 #[derive(Debug)]
 pub struct Interrupt {
     fd: OwnedFd,
+}
+
+/// A signal that [`Interrupt`] has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Its number.
+    pub number: i32,
+    /// Whether the kernel sent it. For Ctrl-C it sends `SIGINT` to all processes in front of the terminal.
+    pub is_from_kernel: bool,
 }
 
 fn interrupt_set() -> libc::sigset_t {
@@ -91,6 +130,14 @@ impl Interrupt {
     /// # Errors
     /// `System` if `poll` or `read` fails.
     pub fn wait(&self, patience: Duration) -> Result<Option<i32>> {
+        Ok(self.receive(patience)?.map(|signal| signal.number))
+    }
+
+    /// [`Interrupt::wait`], with the sender of the signal.
+    ///
+    /// # Errors
+    /// `System` if `poll` or `read` fails.
+    pub fn receive(&self, patience: Duration) -> Result<Option<Signal>> {
         let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
         // SAFETY: one live entry.
@@ -113,7 +160,8 @@ impl Interrupt {
         if got < 0 {
             return Err(Error::last("read", "signalfd"));
         }
-        Ok(i32::try_from(info.ssi_signo).ok().filter(|&signal| signal != 0))
+        let number = i32::try_from(info.ssi_signo).ok().filter(|&number| number != 0);
+        Ok(number.map(|number| Signal { number, is_from_kernel: info.ssi_code == libc::SI_KERNEL }))
     }
 
     /// Unblocks the signals in the calling thread (for a child between fork and exec, or when the wait is
@@ -189,7 +237,8 @@ mod tests {
         assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
         // SAFETY: takes an integer; the signal goes to the calling thread, which has blocked it.
         unsafe { libc::raise(libc::SIGTERM) };
-        assert_eq!(interrupt.wait(Duration::from_secs(1)).unwrap(), Some(libc::SIGTERM));
+        let signal = Signal { number: libc::SIGTERM, is_from_kernel: false };
+        assert_eq!(interrupt.receive(Duration::from_secs(1)).unwrap(), Some(signal));
         assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
         Interrupt::unblock();
     }

@@ -24,7 +24,7 @@ use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::net::{
     Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
-    receive, relay, set_option, spec, udp, udp_pair,
+    receive, relay, send_frames, set_option, spec, udp, udp_pair,
 };
 use crate::threads::{
     each_frame_comes_to_one_thread_of_its_direction, running_queues_take_another_rate,
@@ -51,6 +51,7 @@ cases![ONE_THREAD, "", false:
     super_packets_are_refused,
     super_packets_come_and_leave_whole,
     queues_get_super_packets_and_cut_them,
+    cake_sorts_washes_and_filters_real_frames,
     a_flood_of_short_frames_takes_no_memory_and_is_counted,
     an_exhausted_pool_is_reported,
     a_lab_has_one_engine_at_a_time,
@@ -370,6 +371,57 @@ fn queues_get_super_packets_and_cut_them() -> Outcome {
             assert!(up.sent.packets * 4 < segments, "{text}: {up:?}");
         }
     }
+    Outcome::Passed
+}
+
+/// A TCP segment of the client that only acknowledges all before `number`.
+fn ack(number: u32) -> Vec<u8> {
+    let mut frame = vec![2, 0x67, 0x71, 0, 0, 2, 2, 0x67, 0x71, 0, 0, 1, 8, 0];
+    frame.extend([0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 73, 0, 1, 10, 73, 0, 2]);
+    frame.extend([3, 232, 7, 208, 0, 0, 0, 1]);
+    frame.extend(number.to_be_bytes());
+    // A header of 20 bytes, and the flag ACK.
+    frame.extend([0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.resize(60, 0);
+    frame
+}
+
+/// `cake` as on a router: tins by DSCP, `wash`, and the ACK filter.
+fn cake_sorts_washes_and_filters_real_frames() -> Outcome {
+    const ACKS: u32 = 20;
+    let lab = lab_or_skip!(&LabSpec::default());
+    let path = |text: &str| {
+        let spec: QueueSpec = text.parse().unwrap();
+        let draws = Rng::stream(1, 0, "queue");
+        let queue = spec.build_with(Rate(200_000), ETHERNET_FRAME, goodqueue_wire::now(), draws).unwrap();
+        PathSpec::new(queue)
+    };
+    let cake = "cake:diffserv3,bandwidth=200kbit,wash=on,ack-filter=on";
+    let engine = Engine::start(&lab, EngineSpec::new(path(cake), path("pfifo:1000"))).unwrap();
+    let (client, server) = udp_pair(&lab, false);
+    set_option(&server, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
+    // CS1, none and EF, each with an ECN field.
+    for (sent, washed, count) in [(0x22, 2, 1), (0x01, 1, 2), (0xba, 2, 3)] {
+        set_option(&client, libc::IPPROTO_IP, libc::IP_TOS, sent);
+        for _ in 0..count {
+            client.send(b"wash me").unwrap();
+            // It arrives only if the IPv4 checksum is correct.
+            let got = receive(&server).unwrap_or_else(|| panic!("{sent:#x} did not arrive"));
+            assert_eq!((got.len, got.dsfield), (7, Some(washed)), "sent {sent:#x}");
+        }
+    }
+    let tins = engine.contents()[0].tins.iter().map(|tin| tin.counters.packets).collect::<Vec<_>>();
+    assert_eq!(tins, [1, 2, 3], "bulk, best effort, voice");
+    // At this rate a frame takes 2.4 ms.
+    let acks: Vec<Vec<u8>> = (1..=ACKS).map(|number| ack(number * 1000)).collect();
+    lab.client().run(|| send_frames(c"cli", &acks)).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let up = engine.stop().unwrap().up.last;
+    let filtered = up.dropped(goodqueue::Reason::Ack);
+    println!("  {filtered} of {ACKS} acknowledgements were filtered");
+    assert_eq!(up.arrived.packets, 6 + u64::from(ACKS));
+    assert_eq!(up.sent.packets + filtered, up.arrived.packets, "{up:?}");
+    assert!(filtered >= u64::from(ACKS) / 2, "{up:?}");
     Outcome::Passed
 }
 

@@ -315,6 +315,16 @@ pub(crate) fn flood(socket: &UdpSocket, len: usize, rate: f64, stop: &AtomicBool
     }
 }
 
+/// Sends these frames on the interface of this name.
+pub(crate) fn send_frames(name: &CStr, frames: &[Vec<u8>]) {
+    let socket = link(name);
+    for frame in frames {
+        // SAFETY: the frame lives during the call and is as long as it is told.
+        let sent = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        assert_eq!(sent, frame.len().cast_signed(), "{}", io::Error::last_os_error());
+    }
+}
+
 /// Sends UDP frames of 60 bytes on the interface of this name until `stop`, as fast as it can: what arrives
 /// has no receiver.
 pub(crate) fn flood_of_frames(name: &CStr, stop: &AtomicBool) {

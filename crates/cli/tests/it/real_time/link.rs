@@ -1,6 +1,6 @@
 //! `goodqueue link`: a program behind an emulated link meets what was asked for, and its exit code is kept.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
@@ -261,11 +261,39 @@ fn live_wrong_changes_of_a_link_are_refused() {
         ("--loss 2", 2, "--loss 2"),
         ("", 2, "say what to change"),
         ("--pid 1 --rate 1mbit", 2, "no link answers"),
+        // Links of other tests may be there, too.
+        ("--pid 1 --rate 1mbit", 2, " --pid"),
     ] {
         let output = link("--quiet", &["sh", "-c", &format!("{program} link set {words}")]);
         assert_eq!(output.status.code(), Some(code), "{words}: {}", stderr(&output));
         assert!(stderr(&output).contains(why), "{words}: {}", stderr(&output));
     }
+}
+
+/// Whether a process is there, and not only its exit code.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Its program would go on without a network: the other end of its link is gone.
+#[test]
+fn live_a_killed_link_takes_its_program_along() {
+    let test = "live_a_killed_link_takes_its_program_along";
+    let Some(_turn) = live(test) else { return };
+    let mut link = goodqueue();
+    link.args(["link", "--quiet", "--", "sh", "-c", "echo $$; exec sleep 60"]);
+    let mut link = link.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut pid = String::new();
+    BufReader::new(link.stdout.take().expect("a pipe")).read_line(&mut pid).expect("its process id");
+    let pid = pid.trim();
+    assert!(is_alive(pid), "{pid}");
+    link.kill().and_then(|()| link.wait()).expect("it is killed");
+    let is_gone = (0..100).any(|_| {
+        thread::sleep(Duration::from_millis(20));
+        !is_alive(pid)
+    });
+    assert!(is_gone, "the program {pid} goes on");
 }
 
 /// Its socket stays behind, until the next link of this user starts.
@@ -389,6 +417,12 @@ fn live_the_exit_code_of_the_program_is_kept() {
         let output = link("--quiet", &["sh", "-c", command]);
         assert_eq!(output.status.code(), Some(code), "{command}: {}", stderr(&output));
     }
+    // As from a test runner that interrupts it. What starts in the background has SIGINT ignored.
+    let interrupt = ["env", "--default-signal=INT", "sh", "-c", "kill -INT $PPID; exec sleep 9"];
+    let output = link("--quiet", &interrupt);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let output = link("--quiet", &["grep", "SigBlk", "/proc/self/status"]);
+    assert_eq!(stdout(&output), "SigBlk:\t0000000000000000\n", "{}", stderr(&output));
     let none = link("--quiet", &["/nowhere/at-all"]);
     assert_eq!(none.status.code(), Some(127), "{}", stderr(&none));
     let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
@@ -567,6 +601,7 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
     for (words, why) in [
         ("--queue pfifo,codel", "--queue pfifo,codel: a link has one queue, and these are 2"),
         ("--queue nosuch", "nosuch"),
+        ("--queue cake,fwmark=7", "`fwmark` selects no tin; leave it out"),
         ("--expose 0", "--expose 0: `0` is not a port: write 1 to 65535, or PORT:LOCAL"),
         ("--expose 80:http", "--expose 80:http: `http` is not a port"),
         ("--expose 80/sctp", "--expose 80/sctp: `sctp` is not a protocol: write tcp or udp"),
@@ -660,6 +695,39 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     assert!((30.0..30.5).contains(&least), "{line}");
     let down = &run["path"][1];
     assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
+}
+
+/// A ping over a bridge that has to ask for the address first, and then what `watch` sees of the bridge.
+const ASKED: &str = "
+    $GOODQUEUE bridge br1 br2 --rate 20mbit --queue cake:diffserv3,bandwidth=18mbit --quiet &
+    bridge=$!
+    sleep 0.5
+    ip netns exec host1 ping -c 1 -W 5 10.9.0.2 >/dev/null
+    $GOODQUEUE watch br1 --json --count 1 --interval 100ms
+    kill -INT $bridge
+    wait $bridge";
+
+/// As in Linux, whose `cake` takes ARP for network control.
+#[test]
+fn live_arp_passes_the_tin_of_network_control() {
+    let test = "live_arp_passes_the_tin_of_network_control";
+    let Some(_turn) = live(test) else { return };
+    for program in ["ethtool", "ping"] {
+        if Command::new(program).arg("-V").output().is_err() {
+            skipped(test, &format!("{program} is not installed"));
+            return;
+        }
+    }
+    let output = two_hosts(ASKED).env("GOODQUEUE", goodqueue().get_program()).output().expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let seen: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let interfaces = seen["interfaces"].as_array().expect("interfaces");
+    let bridge = interfaces.iter().find(|one| one["interface"] == "bridge br1 br2").expect("the bridge");
+    // The pings have no DSCP.
+    for queue in bridge["queues"].as_array().expect("both directions") {
+        let voice = &queue["tins"][2];
+        assert!(number(&voice["sent_packets"]) >= 1.0, "{queue}");
+    }
 }
 
 /// Sends frames that are not IP from each of two hosts, and reads at the other what came. Frames of other

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::paths::Server;
-use super::{Gone, has, turn};
+use super::{Gone, has, live, turn};
 
 /// Types a command into a shell on a terminal of 40 lines (`script(1)` of util-linux), presses Ctrl-C once
 /// the view has been drawn for a while, and gives all that the terminal got. The shell prints the terminal's
@@ -67,9 +67,10 @@ fn between<'a>(text: &'a str, begin: &str) -> &'a str {
     rest.split('>').next().expect("an end")
 }
 
-/// The terminal has its settings and modes again: the cursor shows, and the screen is the usual one.
-fn assert_restored(text: &str) {
-    assert_eq!(between(text, "code <"), "130", "{text}");
+/// The terminal has its settings and modes again: the cursor shows, and the screen is the usual one. The exit
+/// code is `code`.
+fn assert_restored(text: &str, code: &str) {
+    assert_eq!(between(text, "code <"), code, "{text}");
     assert_eq!(between(text, "before <"), between(text, "after <"), "{text}");
     // The last word on each mode that was set: DECTCEM, the alternate screen, the mouse, pasting.
     for (mode, usual) in [("25", 'h'), ("1049", 'l'), ("1000", 'l'), ("2004", 'l')] {
@@ -101,13 +102,31 @@ fn loopback_views_draw_on_a_terminal_and_leave_it_as_it_was() {
     let probe = format!("{program} probe 127.0.0.1 --port {} --length 1min", server.port);
     let is_drawn = |text: &str| text.contains("a probe every 20ms") && has_chart(text);
     let text = interrupted(&probe, is_drawn);
-    assert_restored(&text);
+    assert_restored(&text, "130");
     assert!(text.contains("round trip"), "what was measured is shown: {text}");
     let load = format!(
         "{program} test 127.0.0.1 tcp_1up --port {} --key {word} --length 1min --idle 500ms",
         server.port
     );
     let text = interrupted(&load, has_chart);
-    assert_restored(&text);
+    assert_restored(&text, "130");
     assert!(text.contains("the run was cut short"), "{text}");
+}
+
+/// 60 interfaces on 40 lines.
+#[test]
+fn live_a_table_that_does_not_fit_says_so() {
+    let test = "live_a_table_that_does_not_fit_says_so";
+    let Some(_turn) = live(test) else { return };
+    if !has(test, "script") {
+        return;
+    }
+    let watch = format!(
+        "unshare --map-root-user --net sh -c 'for n in $(seq 30); do \
+         ip link add a$n type veth peer name b$n; done; exec {} watch --idle'",
+        env!("CARGO_BIN_EXE_goodqueue")
+    );
+    // What was blank before is not drawn, so the words come without what is between them.
+    let text = interrupted(&watch, |text| ["more", "--json", "ends"].iter().all(|word| text.contains(word)));
+    assert_restored(&text, "0");
 }

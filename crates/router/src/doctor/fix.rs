@@ -29,15 +29,15 @@ enum Changed {
     Root { dev: String, index: u32, before: Before, default: Option<String>, now: String },
 }
 
-/// Mends a finding. It saves the previous state first.
+/// Fixes a finding. It saves the previous state first.
 ///
 /// # Errors
-/// `Refused` if only the user can mend it, `Missing` without the right or the module, `Kernel` and `State` if
+/// `Refused` if only the user can fix it, `Missing` without the right or the module, `Kernel` and `State` if
 /// a change failed.
-pub fn mend(finding: &Finding) -> Result<()> {
+pub fn fix(finding: &Finding) -> Result<()> {
     let steps = finding.fix.as_ref().map_or(&[][..], |fix| &fix.steps);
     if steps.is_empty() {
-        return Err(Error::Refused(format!("{}: only you can mend it", finding.rule)));
+        return Err(Error::Refused(format!("{}: only you can fix it", finding.rule)));
     }
     let states = States::open()?;
     let mut route = Route::open()?;
@@ -72,7 +72,7 @@ pub fn mend(finding: &Finding) -> Result<()> {
     Ok(())
 }
 
-/// Restores everything that [`mend`] has changed, and returns a line for each change.
+/// Restores everything that [`fix`] has changed, and returns a line for each change.
 ///
 /// # Errors
 /// `Refused` if nothing was changed, `Missing` without the right, `Kernel` and `State` if a change failed.
