@@ -111,7 +111,8 @@ fn between(
         let queue = queues[1].name();
         announce!(
             "goodqueue: {inside} to {name}: up {}, down {}, {queue}; Ctrl-C ends it",
-            args.up, args.down
+            args.up,
+            args.down
         );
     }
     session(args, plan, &[inside, name], length).run(link, interrupt, || pair.give_back().map_err(told))
