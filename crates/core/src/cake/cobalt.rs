@@ -24,9 +24,9 @@ const REC_INV_SQRT: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// Increment of BLUE's probability on an overflow, in units of 2^-32.
+/// Increment of BLUE's probability on an overflow, in units of 2^-32 (`p_inc`).
 const P_INC: u32 = 1 << 24;
-/// Decrement of that probability on an empty queue.
+/// Decrement of that probability on an empty queue (`p_dec`).
 const P_DEC: u32 = 1 << 20;
 
 /// The times of the control law, ns; each tin has its own.

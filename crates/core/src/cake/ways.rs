@@ -59,7 +59,8 @@ impl Default for Flow {
     }
 }
 
-/// The number of bulk flows of a host, and the part of a quantum for each of them, in units of 2^-16.
+/// The number of bulk flows of a host (Linux `srchost_bulk_flow_count`, `dsthost_bulk_flow_count`), and the
+/// part of a quantum for each of them, in units of 2^-16.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bulk {
     count: u16,

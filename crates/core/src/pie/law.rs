@@ -105,7 +105,8 @@ impl Law {
         delta
     }
 
-    /// The tick stored with a packet when it is queued: 0 with the drain rate estimator.
+    /// The tick stored with a packet when it is queued: 0 with the drain rate estimator (Linux
+    /// `pie_set_enqueue_time`).
     // The plain attributes of `pie/` gain no time (0 %; `fq_pie` -27 %), but scenario A needs them for its
     // bar in instructions (docs/performance.md).
     #[inline]
