@@ -166,22 +166,23 @@ impl Vars {
             self.qcount = -1;
             return Action::Pass;
         }
-        if self.qavg >= u64::from(red.qth_max) {
-            self.qcount = -1;
-            return Action::Forced;
-        }
-        self.qcount = self.qcount.wrapping_add(1);
-        if self.qcount != 0 {
-            let above = (self.qavg - u64::from(red.qth_min)) >> red.params.wlog;
-            if above.wrapping_mul(i64::from(self.qcount).cast_unsigned()) < u64::from(self.q_r) {
-                return Action::Pass;
+        if self.qavg < u64::from(red.qth_max) {
+            self.qcount = self.qcount.wrapping_add(1);
+            if self.qcount != 0 {
+                let above = (self.qavg - u64::from(red.qth_min)) >> red.params.wlog;
+                // Linux `red_mark_probability`.
+                if above.wrapping_mul(i64::from(self.qcount).cast_unsigned()) < u64::from(self.q_r) {
+                    return Action::Pass;
+                }
+                self.qcount = 0;
+                self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
+                return Action::Probable;
             }
-            self.qcount = 0;
             self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
-            return Action::Probable;
+            return Action::Pass;
         }
-        self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
-        Action::Pass
+        self.qcount = -1;
+        Action::Forced
     }
 }
 
