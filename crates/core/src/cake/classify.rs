@@ -4,7 +4,7 @@
 use super::InForce;
 use super::modes::{Diffserv, Isolation};
 use super::tin;
-use super::ways::{Bulk, Host, Standing, WAYS, Ways, assign, first_of, matches, place};
+use super::ways::{Bulk, Host, Set, WAYS, Ways, assign, first_of, matches, place};
 use super::{Cake, Sharing};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
@@ -123,7 +123,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         let own = tin * self.flows + (hashes.flow & (self.flows - 1));
         let (_, _, flows) = self.tables.split();
         let flow = &flows[own as usize];
-        if flow.tag == hashes.flow && flow.vars.standing != Standing::Idle {
+        if flow.tag == hashes.flow && flow.vars.set != Set::Idle {
             self.tins[tin as usize].counters.way_direct += 1;
             return own;
         }
@@ -158,7 +158,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         flow.tag = hashes.flow;
         // The flow gets the hosts of the arriving packet. The counts of a bulk flow move to the new hosts.
         let (first, mask) = (tin * self.flows, self.flows - 1);
-        let is_bulk = flow.vars.standing == Standing::Bulk;
+        let is_bulk = flow.vars.set == Set::Bulk;
         if is_bulk {
             self.sharing.count(hosts, first, flow.source, flow.destination, false);
         }

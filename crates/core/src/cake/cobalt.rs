@@ -1,7 +1,7 @@
 //! COBALT: the control law of `CoDel` without its memory of the last dropping state, and BLUE for
 //! unresponsive flows (Linux 6.1 `sch_cake.c:cobalt_should_drop`, `cobalt_queue_full`, `cobalt_queue_empty`).
 
-use super::ways::Standing;
+use super::ways::Set;
 use crate::{Draws, Reason};
 
 /// Reciprocal square roots of 0 to 15, times 2^32; those of 0 and 1 are `u32::MAX`.
@@ -66,9 +66,8 @@ pub(super) struct Vars {
     pub(super) p_drop: u32,
     /// Only `true` while `count` is not 0.
     dropping: bool,
-    /// Linux `cake_flow.set`. The law does not use it. It is stored here so that a flow fits into one cache
-    /// line.
-    pub(super) standing: Standing,
+    /// Linux `flow->set`. The law does not use it. It is stored here so that a flow fits into one cache line.
+    pub(super) set: Set,
 }
 
 /// The decision on a packet.

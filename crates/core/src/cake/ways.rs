@@ -8,19 +8,19 @@ use crate::memory::{Memory, Room};
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
 
-/// The state of a flow in its tin. From [`Standing::Sparse`] on an arrival does not change it.
+/// The state of a flow in its tin (Linux `flow->set`). From [`Set::Sparse`] on an arrival does not change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    /// On no list.
+pub(super) enum Set {
+    /// On no list (Linux `CAKE_SET_NONE`).
     #[default]
     Idle,
-    /// Empty, its control state not yet at rest.
+    /// Empty, its control state not yet at rest (Linux `CAKE_SET_DECAYING`).
     Decaying,
-    /// Sparse and empty, on the list of the bulk flows until its turn.
+    /// Sparse and empty, on the list of the bulk flows until its turn (Linux `CAKE_SET_SPARSE_WAIT`).
     SparseWait,
-    /// New, or sending less than its share.
+    /// New, or sending less than its share (Linux `CAKE_SET_SPARSE`).
     Sparse,
-    /// Sending more than its share.
+    /// Sending more than its share (Linux `CAKE_SET_BULK`).
     Bulk,
 }
 

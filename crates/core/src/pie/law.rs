@@ -262,11 +262,12 @@ impl Vars {
             self.init();
             return false;
         }
-        self.move_on(law, backlog)
+        self.update_probability(law, backlog)
     }
 
-    /// The same, if the probability may change. Returns whether anything changed.
-    fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
+    /// The rest of `pie_calculate_probability`, if the probability may change. Returns whether anything
+    /// changed.
+    fn update_probability(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
         let mut is_changed = false;
         let (qdelay, qdelay_old) = self.delays(law, backlog);
