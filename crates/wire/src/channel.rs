@@ -13,7 +13,7 @@ use crate::pool::{Note, Pool};
 use crate::sample::{Contents, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
-use crate::ways::{DOWN, UP, Ways};
+use crate::ways::{DOWN, UP, PerDirection};
 
 /// A packet that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +213,7 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header> + Reconfigure<Header>> Channel for Ways<Path<Q>> {
+impl<Q: Queue<Header> + Reconfigure<Header>> Channel for PerDirection<Path<Q>> {
     fn ways(&self) -> Range<usize> {
         self.range()
     }

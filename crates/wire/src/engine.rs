@@ -35,7 +35,7 @@ use crate::pool::{DEFAULT_FRAMES, Frame, LEAST_FRAMES};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
 use crate::sample::{Contents, EngineReport, EngineSample, ProcStat};
 use crate::sys::thread::cpus;
-use crate::ways::{BOTH, UP, Ways};
+use crate::ways::{BOTH, UP, PerDirection};
 use crate::{Error, Result};
 
 /// How often, and how many times, to look for samples from the same time.
@@ -239,7 +239,7 @@ struct Task<F> {
 }
 
 /// Makes the directions of a thread, in that thread.
-type MakePaths<Q> = Box<dyn FnOnce() -> Result<Ways<Path<Q>>> + Send>;
+type MakePaths<Q> = Box<dyn FnOnce() -> Result<PerDirection<Path<Q>>> + Send>;
 
 /// The threads of an engine: one for both directions, or at least one for up and then at least one for down.
 /// Dropping them ends them.
@@ -368,13 +368,13 @@ impl<Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static> EngineSpec<Q> {
                 // There are few queues.
                 #[allow(clippy::cast_possible_truncation)]
                 let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
-                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, Ways::only(way, spec)))
+                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, PerDirection::only(way, spec)))
             };
             [up, down].into_iter().enumerate().flat_map(apart).collect()
         } else {
-            vec![(0, frames, Ways::both([up, down]))]
+            vec![(0, frames, PerDirection::both([up, down]))]
         };
-        let task = |(number, frames, specs): (u64, u32, Ways<PathSpec<Q>>)| {
+        let task = |(number, frames, specs): (u64, u32, PerDirection<PathSpec<Q>>)| {
             let path = move |(way, spec)| {
                 // It is 0 or 1.
                 let rng = Rng::stream(seed, way as u64 + 2 * number, "loss");

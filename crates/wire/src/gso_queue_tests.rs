@@ -17,7 +17,7 @@ use crate::frame;
 use crate::gso::SuperPacket;
 use crate::path::{Path, PathSpec};
 use crate::pool::{Note, Pool};
-use crate::ways::Ways;
+use crate::ways::PerDirection;
 
 const RATE: Rate = Rate(50_000_000);
 const FRAMES: u32 = 4096;
@@ -152,10 +152,10 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         let flows = FlowSpec { origin: Nanos::ZERO, step: Span::from_millis(1000) };
         Path::new(spec, FRAMES, Rng::new(1), FlowHasher::new(1), Some(flows)).expect("a path")
     };
-    let mut channel = Ways::both([path(0), path(1)]);
+    let mut channel = PerDirection::both([path(0), path(1)]);
     let (mut pool, mut left, mut now) = (Pool::new(FRAMES, 1514), Vec::new(), Nanos::ZERO);
     let mut sent_payload = 0;
-    let mut leave = |channel: &mut Ways<Path<_>>, pool: &mut Pool, now| {
+    let mut leave = |channel: &mut PerDirection<Path<_>>, pool: &mut Pool, now| {
         while let Some((at, ready)) = channel.take_due(0, now) {
             let mut slots = Vec::new();
             let whole = pool.note(ready.frame).len;

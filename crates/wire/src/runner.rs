@@ -22,7 +22,7 @@ use crate::pool::{Note, Pool};
 use crate::sample::{Contents, CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, SEND, SUPER_BATCH, Slot};
 use crate::sys::thread;
-use crate::ways::{DOWN, UP, Ways};
+use crate::ways::{DOWN, UP, PerDirection};
 use crate::{Error, Histogram, Result};
 
 /// State shared by a thread of the engine and the engine's handle.
@@ -78,8 +78,8 @@ const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
     /// By direction, for the directions that the channel serves.
-    from: Ways<PacketSocket>,
-    to: Ways<PacketSocket>,
+    from: PerDirection<PacketSocket>,
+    to: PerDirection<PacketSocket>,
     /// See [`Interfaces`].
     interfaces: Interfaces,
     channel: C,
@@ -205,8 +205,8 @@ impl<C: Channel> Runner<C> {
         };
         let from = |way: &Route| whole(PacketSocket::receiving(&way.from, way.which, way.fanout.as_deref())?);
         let to = |way: &Route| whole(PacketSocket::sending(&way.to, way.mark)?);
-        let from = Ways::make(channel.ways(), |way| from(&interfaces.routes[way]))?;
-        let to = Ways::make(channel.ways(), |way| to(&interfaces.routes[way]))?;
+        let from = PerDirection::make(channel.ways(), |way| from(&interfaces.routes[way]))?;
+        let to = PerDirection::make(channel.ways(), |way| to(&interfaces.routes[way]))?;
         let receive_buffer = from.iter().map(PacketSocket::receive_buffer).min().unwrap_or_default();
         let awake = thread::keep_processors_awake();
         let (scheduling, margin) = schedule(spin, &pool, receive_buffer, awake.is_some());

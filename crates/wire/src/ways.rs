@@ -11,31 +11,31 @@ pub(crate) const BOTH: Range<usize> = UP..DOWN + 1;
 
 /// A value for each direction of a range. Its index is a direction, which must be in the range.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways<T> {
+pub(crate) struct PerDirection<T> {
     first: usize,
     values: Vec<T>,
 }
 
-impl<T> Ways<T> {
+impl<T> PerDirection<T> {
     /// The values of up and down.
-    pub(crate) fn both(values: [T; 2]) -> Ways<T> {
-        Ways { first: UP, values: values.into() }
+    pub(crate) fn both(values: [T; 2]) -> PerDirection<T> {
+        PerDirection { first: UP, values: values.into() }
     }
 
     /// The value of one direction.
-    pub(crate) fn only(way: usize, value: T) -> Ways<T> {
-        Ways { first: way, values: vec![value] }
+    pub(crate) fn only(way: usize, value: T) -> PerDirection<T> {
+        PerDirection { first: way, values: vec![value] }
     }
 
     /// The results of `make` for each direction of `ways`.
-    pub(crate) fn make<E>(ways: Range<usize>, make: impl FnMut(usize) -> Result<T, E>) -> Result<Ways<T>, E> {
-        Ok(Ways { first: ways.start, values: ways.map(make).collect::<Result<_, E>>()? })
+    pub(crate) fn make<E>(ways: Range<usize>, make: impl FnMut(usize) -> Result<T, E>) -> Result<PerDirection<T>, E> {
+        Ok(PerDirection { first: ways.start, values: ways.map(make).collect::<Result<_, E>>()? })
     }
 
     /// The results of `make` for each value.
-    pub(crate) fn try_map<U, E>(self, make: impl FnMut((usize, T)) -> Result<U, E>) -> Result<Ways<U>, E> {
+    pub(crate) fn try_map<U, E>(self, make: impl FnMut((usize, T)) -> Result<U, E>) -> Result<PerDirection<U>, E> {
         let (first, pairs) = (self.first, self.range().zip(self.values));
-        Ok(Ways { first, values: pairs.map(make).collect::<Result<_, E>>()? })
+        Ok(PerDirection { first, values: pairs.map(make).collect::<Result<_, E>>()? })
     }
 
     /// Its directions.
@@ -64,7 +64,7 @@ impl<T> Ways<T> {
     }
 }
 
-impl<T> Index<usize> for Ways<T> {
+impl<T> Index<usize> for PerDirection<T> {
     type Output = T;
 
     fn index(&self, way: usize) -> &T {
@@ -72,7 +72,7 @@ impl<T> Index<usize> for Ways<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Ways<T> {
+impl<T> IndexMut<usize> for PerDirection<T> {
     fn index_mut(&mut self, way: usize) -> &mut T {
         &mut self.values[way - self.first]
     }

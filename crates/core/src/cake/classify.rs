@@ -4,7 +4,7 @@
 use super::InForce;
 use super::modes::{Diffserv, Isolation};
 use super::tin;
-use super::ways::{Bulk, Host, Set, WAYS, Ways, assign, first_of, matches, place};
+use super::ways::{Bulk, Host, Set, WAYS, WaySet, assign, first_of, matches, place};
 use super::{Cake, Sharing};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
@@ -83,11 +83,11 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
 /// The place of the host `tag` of one direction in a tin with these sets and hosts; `own` is its home place
 /// (Linux 6.1 `sch_cake.c:cake_hash`, `allocate_src`, `allocate_dst`).
 fn host(
-    sets: &mut [Ways],
+    sets: &mut [WaySet],
     hosts: &[Host],
     tag: u32,
     own: u32,
-    tags: impl Fn(&mut Ways) -> &mut [u32; 8],
+    tags: impl Fn(&mut WaySet) -> &mut [u32; 8],
     bulk: impl Fn(&Host) -> Bulk,
 ) -> u16 {
     let (set, own_way) = place(own);

@@ -2,7 +2,7 @@
 //! `sch_cake.c:cake_dequeue`).
 
 use super::cobalt::Law;
-use super::ways::{Flow, Host, Set, Ways, place, share};
+use super::ways::{Flow, Host, Set, WaySet, place, share};
 use super::{Cake, Queued, Sharing, Tin, get_flow_quantum};
 use crate::arena::NIL;
 use crate::memory::Memory;
@@ -301,7 +301,7 @@ fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, dra
 #[allow(clippy::too_many_arguments)]
 fn leave(
     lists: &mut Tin,
-    ways: &mut [Ways],
+    ways: &mut [WaySet],
     hosts: &mut [Host],
     flows: &mut [Flow],
     (index, is_new): (u32, bool),
@@ -337,7 +337,7 @@ fn leave(
 }
 
 /// Records that a flow is on no list.
-fn rest(ways: &mut [Ways], index: u32) {
+fn rest(ways: &mut [WaySet], index: u32) {
     let (set, way) = place(index);
     ways[set].active &= !(1 << way);
 }

@@ -103,10 +103,11 @@ impl Host {
     }
 }
 
-/// A set: tags for eight flows, eight source hosts and eight destination hosts of one tin.
+/// A set of the set-associative hash, with eight ways: tags for eight flows, eight source hosts and eight
+/// destination hosts of one tin.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-pub struct Ways {
+pub struct WaySet {
     pub(super) tags: [u32; 8],
     /// Bit i: the flow in place i is on a list.
     pub(super) active: u8,
@@ -127,7 +128,7 @@ pub struct Ranked {
 #[derive(Clone, Debug)]
 pub struct Tables<M: Memory = crate::memory::Usual> {
     /// Sets of eight flows and eight hosts.
-    pub sets: M::Of<Ways>,
+    pub sets: M::Of<WaySet>,
     /// Hosts, source and destination.
     pub hosts: M::Of<Host>,
     /// Flows.
@@ -144,15 +145,15 @@ impl<M: Memory> Tables<M> {
     pub fn new<R: Room<Memory = M>>(room: &mut R, tins: u32, flows: u32) -> Result<Self, R::Error> {
         let all = u64::from(tins) * u64::from(flows);
         Ok(Tables {
-            sets: room.places("sets", all / u64::from(WAYS))?,
-            hosts: room.places("hosts", all)?,
-            flows: room.places("flows", all)?,
-            heap: room.places("heap", u64::from(super::TINS) * u64::from(flows))?,
+            sets: room.items("sets", all / u64::from(WAYS))?,
+            hosts: room.items("hosts", all)?,
+            flows: room.items("flows", all)?,
+            heap: room.items("heap", u64::from(super::TINS) * u64::from(flows))?,
         })
     }
 
     /// Returns sets, hosts and flows.
-    pub(super) fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
+    pub(super) fn split(&mut self) -> (&mut [WaySet], &mut [Host], &mut [Flow]) {
         (self.sets.as_mut(), self.hosts.as_mut(), self.flows.as_mut())
     }
 
@@ -170,7 +171,7 @@ impl Tables<crate::Heap> {
     pub fn on_heap(tins: u32, flows: u32) -> Self {
         let all = tins as usize * flows as usize;
         Tables {
-            sets: alloc::vec![Ways::default(); all / WAYS as usize],
+            sets: alloc::vec![WaySet::default(); all / WAYS as usize],
             hosts: alloc::vec![Host::default(); all],
             flows: alloc::vec![Flow::default(); all],
             heap: alloc::vec![Ranked::default(); super::TINS as usize * flows as usize],
@@ -324,7 +325,7 @@ mod tests {
     #[test]
     fn a_flow_is_one_cache_line_and_a_set_two() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert_eq!(size_of::<Ways>(), 128);
+        assert_eq!(size_of::<WaySet>(), 128);
         assert_eq!((size_of::<Host>(), size_of::<Ranked>()), (8, 8));
     }
 

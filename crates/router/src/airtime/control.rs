@@ -129,7 +129,7 @@ impl Slot {
 }
 
 impl Stations for Places {
-    fn places(&self) -> u32 {
+    fn slots(&self) -> u32 {
         u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
     }
 
