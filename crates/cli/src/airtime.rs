@@ -392,8 +392,7 @@ a note
     #[test]
     fn a_policy_prints_as_commands() {
         let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
-        let stations =
-            [state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")];
+        let stations = [state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")];
         assert_eq!(
             weights(&policy, &stations),
             "\
@@ -416,10 +415,8 @@ iw dev guest0 station set 02:00:00:00:04:00 airtime_weight 256
             stations.iter().map(|station| (&*station.name, station.weight)).collect();
         assert_eq!(simulated, [("desk", 1024), ("phone", 512), ("guest1", 256), ("guest2", 256)]);
         let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
-        let ours = weights(
-            &policy,
-            &[state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")],
-        );
+        let ours =
+            weights(&policy, &[state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")]);
         for ((_, weight), line) in simulated.iter().zip(ours.lines()) {
             assert!(line.ends_with(&format!("airtime_weight {weight}")), "{line}");
         }

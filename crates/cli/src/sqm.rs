@@ -307,11 +307,8 @@ fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
     } else {
         output::print(&all.iter().map(text_of).collect::<String>())?;
     }
-    let broken: Vec<&str> = all
-        .iter()
-        .filter(|status| !status.faults.is_empty())
-        .map(|status| &*status.interface)
-        .collect();
+    let broken: Vec<&str> =
+        all.iter().filter(|status| !status.faults.is_empty()).map(|status| &*status.interface).collect();
     if broken.is_empty() {
         return Ok(());
     }

@@ -148,8 +148,7 @@ impl Room for Ledger {
 
     /// At most the largest possible number of packets.
     fn items<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
-        let all: Vec<T> =
-            alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];
+        let all: Vec<T> = alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];
         self.note(what, all.len() as u64, size_of::<T>());
         Ok(all)
     }

@@ -13,7 +13,7 @@ use crate::pool::{Note, Pool};
 use crate::sample::{Contents, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
-use crate::ways::{DOWN, UP, PerDirection};
+use crate::ways::{DOWN, PerDirection, UP};
 
 /// A packet that is ready to be sent.
 #[derive(Clone, Copy, Debug)]

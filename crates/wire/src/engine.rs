@@ -35,7 +35,7 @@ use crate::pool::{DEFAULT_FRAMES, Frame, LEAST_FRAMES};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
 use crate::sample::{Contents, EngineReport, EngineSample, ProcStat};
 use crate::sys::thread::cpus;
-use crate::ways::{BOTH, UP, PerDirection};
+use crate::ways::{BOTH, PerDirection, UP};
 use crate::{Error, Result};
 
 /// How often, and how many times, to look for samples from the same time.
@@ -368,7 +368,9 @@ impl<Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static> EngineSpec<Q> {
                 // There are few queues.
                 #[allow(clippy::cast_possible_truncation)]
                 let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
-                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, PerDirection::only(way, spec)))
+                (0..)
+                    .zip(spec.apart())
+                    .map(move |(number, spec)| (number, part, PerDirection::only(way, spec)))
             };
             [up, down].into_iter().enumerate().flat_map(apart).collect()
         } else {

@@ -22,7 +22,7 @@ use crate::pool::{Note, Pool};
 use crate::sample::{Contents, CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, SEND, SUPER_BATCH, Slot};
 use crate::sys::thread;
-use crate::ways::{DOWN, UP, PerDirection};
+use crate::ways::{DOWN, PerDirection, UP};
 use crate::{Error, Histogram, Result};
 
 /// State shared by a thread of the engine and the engine's handle.

@@ -28,12 +28,18 @@ impl<T> PerDirection<T> {
     }
 
     /// The results of `make` for each direction of `ways`.
-    pub(crate) fn make<E>(ways: Range<usize>, make: impl FnMut(usize) -> Result<T, E>) -> Result<PerDirection<T>, E> {
+    pub(crate) fn make<E>(
+        ways: Range<usize>,
+        make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<PerDirection<T>, E> {
         Ok(PerDirection { first: ways.start, values: ways.map(make).collect::<Result<_, E>>()? })
     }
 
     /// The results of `make` for each value.
-    pub(crate) fn try_map<U, E>(self, make: impl FnMut((usize, T)) -> Result<U, E>) -> Result<PerDirection<U>, E> {
+    pub(crate) fn try_map<U, E>(
+        self,
+        make: impl FnMut((usize, T)) -> Result<U, E>,
+    ) -> Result<PerDirection<U>, E> {
         let (first, pairs) = (self.first, self.range().zip(self.values));
         Ok(PerDirection { first, values: pairs.map(make).collect::<Result<_, E>>()? })
     }
