@@ -128,7 +128,7 @@ const INVALID: u64 = u64::MAX;
 pub struct Vars {
     /// Drop probability in units of 1/[`MAX_PROB`].
     pub prob: u64,
-    /// Sum of the probabilities since the last drop.
+    /// Sum of the probabilities since the last drop, in units of 1/[`MAX_PROB`].
     pub accu_prob: u64,
     /// The last delay measured.
     pub qdelay: u64,
