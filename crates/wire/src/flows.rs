@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_is_counted_in_its_step_also_over_the_end_of_the_numbers() {
+    fn what_was_acknowledged_counts_in_its_step_also_if_numbers_wrap() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
         let mut acks =
             |at, ack, flags| flows.arrived(Nanos(at), true, &segment(true, ack, flags, 0), &hasher);

@@ -88,7 +88,7 @@ fn masqueraded(kind: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_masqueraded_connection_has_its_host_in_both_directions_until_it_is_gone() {
+fn a_masqueraded_connection_has_its_host_in_both_directions() {
     let mut table = Translations::default();
     let (up, down) = (packet((ROUTER, 61_000), SERVER), packet(SERVER, (ROUTER, 61_000)));
     assert_eq!((table.inside(true, &up), table.is_empty()), (None, true));
@@ -220,7 +220,7 @@ fn a_list_clears_out_what_it_does_not_name() {
 }
 
 #[test]
-fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gone() {
+fn connections_beyond_the_limit_are_known_once_others_are_gone() {
     let mut table = Translations::default();
     let capacity = table.others.capacity();
     let hosts = |number: usize| {
