@@ -120,7 +120,7 @@ impl Vars {
         self.count | self.p_drop == 0
     }
 
-    /// Records that a packet passed in time while the law is calm.
+    /// Records that a packet passed in time while the law is calm (the end of `cobalt_should_drop`).
     pub(super) const fn pass(&mut self, law: &Law, now: u64) {
         self.drop_next = now.wrapping_add(law.interval);
     }
