@@ -154,7 +154,7 @@ impl<M: Medium> Air<M> {
         let host = pool.note(frame).host;
         if let Some(flows) = &mut side.flows {
             let bytes = pool.start(frame, packet.len);
-            let flow = flows.arrived(self.clock, way == Direction::Up, bytes, &self.hasher);
+            let flow = flows.arrived(self.clock, way, bytes, &self.hasher);
             pool.enter(frame, self.clock, flow);
         }
         let exit = &mut Landing { sides: &mut self.sides, pool };

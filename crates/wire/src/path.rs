@@ -3,8 +3,8 @@
 use std::iter;
 
 use goodqueue::{
-    Direction, FlowHasher, Header, Histogram, Line, Link, Nanos, Port, Queue, QueueSpec, Rate, Reason,
-    Reconfigure, RingSpec, Rng, Span,
+    FlowHasher, Header, Histogram, Line, Link, Nanos, Port, Queue, QueueSpec, Rate, Reason, Reconfigure,
+    RingSpec, Rng, Span,
 };
 
 use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
@@ -214,7 +214,7 @@ impl<Q: Queue<Header> + Reconfigure<Header>> Path<Q> {
         let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
             let Note { way, held, gso, .. } = pool.note(frame);
             let bytes = pool.start(frame, held);
-            let (flow, payload) = flows.arrived(now, way == Direction::Up, bytes, &self.hasher);
+            let (flow, payload) = flows.arrived(now, way, bytes, &self.hasher);
             let Some(gso) = gso else { return (flow, payload) };
             flows.came_with(flow, packet.len - held);
             (flow, packet.len - u32::from(gso.segments) * gso.headers)

@@ -118,15 +118,14 @@ impl Tracking {
         if !self.ways[way as usize] {
             return None;
         }
-        let is_up = way == Direction::Up;
-        let known = self.translations.inside(is_up, frame);
+        let known = self.translations.inside(way, frame);
         let is_v4 = frame::ip(frame).is_some_and(|(_, is_v6)| !is_v6);
         if known.is_some() || self.is_current || !is_v4 {
             return known;
         }
         self.is_current = true;
         self.read();
-        self.translations.inside(is_up, frame)
+        self.translations.inside(way, frame)
     }
 
     /// Reads the waiting messages, and requests a new list if the present one is wrong. Called about 100
