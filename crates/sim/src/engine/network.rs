@@ -188,20 +188,17 @@ impl Network {
     }
 
     /// Link `number` of the scenario.
-    #[inline]
     pub(super) fn link(&self, number: u32) -> &Link {
         &self.links[number as usize]
     }
 
     /// The host's device at the near end of link `number`.
-    #[inline]
     pub(super) fn host_device(&mut self, number: u32) -> HostDevice<'_> {
         let Network { links, frames, handed_over, .. } = self;
         HostDevice { link: &mut links[number as usize], frames, handed_over }
     }
 
     /// The memory that devices on the air have released since the last call; `None` for nothing.
-    #[inline]
     pub(super) fn take_returned(&mut self) -> Option<std::vec::Drain<'_, Credit>> {
         if self.returned.is_empty() { None } else { Some(self.returned.drain(..)) }
     }
