@@ -4,7 +4,7 @@
 
 use goodqueue::Nanos;
 use goodqueue_experiment::AirtimePolicy;
-use goodqueue_router::airtime::{Controller, Deficits, Mac, Rules, Standing, station_of};
+use goodqueue_router::airtime::{Controller, Deficits, Mac, Rules, StationState, station_of};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let place = move |mac: Mac, interface: &str| policy.place(mac.0, interface);
     let mut controller =
         Controller::new(Rules { groups, interval, membership: Box::new(place) }, Nanos::ZERO);
-    let station = |number: u8, interface: &'static str| Standing {
+    let station = |number: u8, interface: &'static str| StationState {
         mac: Mac([2, 0, 0, 0, number, 0]),
         index: 3,
         interface,

@@ -1,5 +1,6 @@
 #![no_main]
 //! Messages of connection tracking, one behind the other, each with its length in front; then a packet.
+use goodqueue::Direction;
 use goodqueue_wire::frame::ip;
 use goodqueue_wire::nat::{MOST_CONNECTIONS, Translations};
 
@@ -18,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         rest = behind;
     }
     assert!(table.len() <= MOST_CONNECTIONS);
-    for is_up in [true, false] {
-        assert!(table.inside(is_up, bytes).is_none() || ip(bytes).is_some_and(|(_, is_v6)| !is_v6));
+    for way in Direction::BOTH {
+        assert!(table.inside(way, bytes).is_none() || ip(bytes).is_some_and(|(_, is_v6)| !is_v6));
     }
 });

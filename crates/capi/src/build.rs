@@ -19,12 +19,12 @@ impl goodqueue::Room for Room {
     type Memory = Lent;
     type Error = Code;
 
-    fn places<T: Copy + Default + 'static>(
+    fn items<T: Copy + Default + 'static>(
         &mut self,
         _what: &'static str,
         items: u64,
     ) -> Result<Places<T>, Code> {
-        Room::places(self, items)
+        Room::items(self, items)
     }
 
     fn packets<T: Copy + Default + 'static>(&mut self, items: u64) -> Result<Places<T>, Code> {
@@ -33,7 +33,7 @@ impl goodqueue::Room for Room {
         if self.packets > MAX_PACKETS + 1 {
             return Err(GQ_EVALUE);
         }
-        Room::places(self, slots)
+        Room::items(self, slots)
     }
 
     fn classes<T: 'static>(
@@ -90,7 +90,7 @@ pub(crate) fn build(config: &Config, spec: &QueueSpec, now: Nanos, room: &mut Ro
     let extras = extras(needs, packets, room)?;
     // A super-packet becomes this many.
     let more = if needs.segments { u64::from(GQ_MAX_SEGMENTS) } else { 1 };
-    let drops = Room::places(room, drop_places(config.drop_slots, packets + more))?;
+    let drops = Room::items(room, drop_places(config.drop_slots, packets + more))?;
     Ok(Parts { queue, extras, drops })
 }
 
@@ -103,9 +103,9 @@ fn extras(needs: Needs, packets: u64, room: &mut Room) -> Result<Option<&'static
     }
     let many = |is_kept| if is_kept { packets + 2 } else { 0 };
     let storage = Storage {
-        places: Room::places(room, many(is_kept))?,
-        tcp: Room::places(room, many(needs.tcp))?,
-        rates: Room::places(room, many(needs.pacing_rate))?,
+        places: Room::items(room, many(is_kept))?,
+        tcp: Room::items(room, many(needs.tcp))?,
+        rates: Room::items(room, many(needs.pacing_rate))?,
     };
     room.put(|| Ok(Extras::new(storage)))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue_experiment::{AirtimePolicy, Error};
 use goodqueue_router::Error as RouterError;
 use goodqueue_router::airtime::{
-    Controller, Hold, PerAc, Row, Rules, Snapshot, Standing, View, Wireless, left, restore,
+    Controller, Hold, PerAc, Row, Rules, Snapshot, StationState, View, Wireless, left, restore,
 };
 use goodqueue_router::watch::interval;
 use goodqueue_wire::Interrupt;
@@ -77,14 +77,14 @@ fn dry_run(policy: &AirtimePolicy, look: &Snapshot) -> Result<(), Error> {
         if let Err(why) = radio.check_weights(policy.groups().is_some()) {
             announce!("goodqueue: {why}");
         }
-        text += &weights(policy, &look.standing(radio.index));
+        text += &weights(policy, &look.station_states(radio.index));
     }
     output::print(&text)
 }
 
-fn weights(policy: &AirtimePolicy, stations: &[Standing<'_>]) -> String {
-    let all: Vec<Standing<'_>> =
-        stations.iter().map(|station| Standing { has_packets: true, ..*station }).collect();
+fn weights(policy: &AirtimePolicy, stations: &[StationState<'_>]) -> String {
+    let all: Vec<StationState<'_>> =
+        stations.iter().map(|station| StationState { has_packets: true, ..*station }).collect();
     let weights = Controller::new(rules(policy), goodqueue::Nanos::ZERO).update(goodqueue::Nanos::ZERO, &all);
     weights.iter().fold(String::new(), |text, weight| text + &format!("{weight}\n"))
 }
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
         };
         let now = goodqueue::Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         for Governed { radio, controller, hold } in &mut self.governed {
-            let weights = controller.update(now, &self.latest.standing(*radio));
+            let weights = controller.update(now, &self.latest.station_states(*radio));
             hold.set(&mut self.wireless, &self.latest, &weights).map_err(told)?;
         }
         if at < self.due {
@@ -384,16 +384,15 @@ a note
     const POLICY: &str = include_str!("../../../docs/airtime-policy.toml");
 
     /// Stations at the access point of the policy above.
-    fn standing(number: u8, interface: &str) -> Standing<'_> {
+    fn state(number: u8, interface: &str) -> StationState<'_> {
         let mac = Mac([2, 0, 0, 0, number, 0]);
-        Standing { mac, index: 3, interface, has_packets: false, weight: None }
+        StationState { mac, index: 3, interface, has_packets: false, weight: None }
     }
 
     #[test]
     fn a_policy_prints_as_commands() {
         let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
-        let stations =
-            [standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")];
+        let stations = [state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")];
         assert_eq!(
             weights(&policy, &stations),
             "\
@@ -416,10 +415,8 @@ iw dev guest0 station set 02:00:00:00:04:00 airtime_weight 256
             stations.iter().map(|station| (&*station.name, station.weight)).collect();
         assert_eq!(simulated, [("desk", 1024), ("phone", 512), ("guest1", 256), ("guest2", 256)]);
         let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
-        let ours = weights(
-            &policy,
-            &[standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")],
-        );
+        let ours =
+            weights(&policy, &[state(1, "wlan0"), state(2, "wlan0"), state(3, "guest0"), state(4, "guest0")]);
         for ((_, weight), line) in simulated.iter().zip(ours.lines()) {
             assert!(line.ends_with(&format!("airtime_weight {weight}")), "{line}");
         }

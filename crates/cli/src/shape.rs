@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use goodqueue::{QueueSpec, Rate, Span};
+use goodqueue::{Direction, QueueSpec, Rate, Span};
 use goodqueue_experiment::live::link::{Link, with_instances};
 use goodqueue_experiment::{Error, Plan, Request};
 use goodqueue_report::TestPlan;
@@ -28,8 +28,8 @@ pub(crate) const RIGHTS: &str = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_
 /// [`Error::Usage`] before anything is changed, [`Error::Machine`] with what this machine lacks.
 pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     let settings = shaped(Some(&args.interface), Some(args.up), Some(args.down), &args.shaper)?;
-    let up = with_instances(settings.own_queue(args.up, true).map_err(told)?)?;
-    let down = with_instances(settings.own_queue(args.down, false).map_err(told)?)?;
+    let up = with_instances(settings.own_queue(args.up, Direction::Up).map_err(told)?)?;
+    let down = with_instances(settings.own_queue(args.down, Direction::Down).map_err(told)?)?;
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     if args.dry_run {
         let interface = interface_of(&args.interface)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use goodqueue::Rate;
 use goodqueue_experiment::Error;
-use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Standing};
+use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Status};
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
         return Err(Error::Usage(format!("--least-goodput {}: a share from 0% to 100%", args.least_goodput)));
     };
     planned(settings)?;
-    if sqm::status().map_err(told)?.iter().any(|standing| standing.interface == settings.interface) {
+    if sqm::status().map_err(told)?.iter().any(|status| status.interface == settings.interface) {
         let name = &settings.interface;
         return Err(Error::Usage(format!(
             "--verify: {name} is shaped already, so a test would not show the link without it; first: \
@@ -295,7 +295,7 @@ fn quoted(word: &str) -> String {
 fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
     let mut all = sqm::status().map_err(told)?;
     if let Some(name) = only {
-        all.retain(|standing| standing.interface == name);
+        all.retain(|status| status.interface == name);
         if all.is_empty() {
             return Err(Error::Usage(format!("{name} is not shaped by Goodqueue")));
         }
@@ -307,20 +307,17 @@ fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
     } else {
         output::print(&all.iter().map(text_of).collect::<String>())?;
     }
-    let broken: Vec<&str> = all
-        .iter()
-        .filter(|standing| !standing.faults.is_empty())
-        .map(|standing| &*standing.interface)
-        .collect();
+    let broken: Vec<&str> =
+        all.iter().filter(|status| !status.faults.is_empty()).map(|status| &*status.interface).collect();
     if broken.is_empty() {
         return Ok(());
     }
     Err(Error::LimitFailed(format!("not in force as it was started: {}", broken.join(", "))))
 }
 
-fn text_of(standing: &Standing) -> String {
-    let mut text = format!("{}: {}\n", standing.interface, standing.shaped);
-    for (direction, counts) in &standing.counts {
+fn text_of(status: &Status) -> String {
+    let mut text = format!("{}: {}\n", status.interface, status.shaped);
+    for (direction, counts) in &status.counts {
         text += &format!(
             "  {:<5}{:>12} packets sent, {} dropped, {} waiting ({} bytes)\n",
             direction.name(),
@@ -330,21 +327,21 @@ fn text_of(standing: &Standing) -> String {
             counts.backlog
         );
     }
-    if standing.follows {
+    if status.follows {
         text += "  rates at the beginning; goodqueue autorate changes them\n";
     }
-    for fault in &standing.faults {
+    for fault in &status.faults {
         text += &format!("  not in force: {fault}\n");
     }
-    if let Some(before) = &standing.before {
+    if let Some(before) = &status.before {
         text += &format!("  before: {before}\n");
     }
     text
 }
 
-fn json_of(standing: &Standing) -> Value {
+fn json_of(status: &Status) -> Value {
     let queue = |(direction, shaper): (goodqueue::Direction, &sqm::Shaper)| {
-        let counts = standing.counts.iter().find(|(of, _)| *of == direction).map(|(_, counts)| counts);
+        let counts = status.counts.iter().find(|(of, _)| *of == direction).map(|(_, counts)| counts);
         let counts = counts.map(|counts| {
             json!({
                 "sent_bytes": counts.bytes, "sent_packets": counts.packets, "drops": counts.drops,
@@ -358,9 +355,9 @@ fn json_of(standing: &Standing) -> Value {
         })
     };
     json!({
-        "interface": standing.interface, "in_force": standing.faults.is_empty(), "faults": standing.faults,
-        "follows": standing.follows, "before": standing.before,
-        "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
+        "interface": status.interface, "in_force": status.faults.is_empty(), "faults": status.faults,
+        "follows": status.follows, "before": status.before,
+        "queues": status.shaped.each().map(queue).collect::<Vec<_>>(),
     })
 }
 

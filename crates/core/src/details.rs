@@ -10,7 +10,8 @@ pub struct Details {
     pub destination_hash: u32,
     /// Firewall mark (Linux `skb->mark`); 0: none.
     pub mark: u32,
-    /// Priority (Linux `skb->priority`); 0: none.
+    /// Priority (Linux `skb->priority`), any 32 bits; 0: none. If the upper 16 are the handle of `cake`, the
+    /// lower 16 are the number of a tin.
     pub priority: u32,
     /// The result of a classifier in front of the queue.
     pub classified: Classified,

@@ -54,7 +54,7 @@ pub trait Room: Sized {
     ///
     /// # Errors
     /// If there is no room.
-    fn places<T: Copy + Default + 'static>(
+    fn items<T: Copy + Default + 'static>(
         &mut self,
         what: &'static str,
         items: u64,
@@ -68,7 +68,7 @@ pub trait Room: Sized {
         &mut self,
         items: u64,
     ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error> {
-        self.places("packets", items)
+        self.items("packets", items)
     }
 
     /// Allocates classes, made one by one.
@@ -147,11 +147,10 @@ impl Room for Ledger {
     type Error = BuildError;
 
     /// At most the largest possible number of packets.
-    fn places<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
-        let places: Vec<T> =
-            alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];
-        self.note(what, places.len() as u64, size_of::<T>());
-        Ok(places)
+    fn items<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
+        let all: Vec<T> = alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];
+        self.note(what, all.len() as u64, size_of::<T>());
+        Ok(all)
     }
 
     fn classes<T>(

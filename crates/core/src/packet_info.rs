@@ -77,7 +77,7 @@ pub struct Origin {
     pub socket: Option<Socket>,
     /// The earliest time at which it should leave (Linux `skb->tstamp`); `None` if none is set.
     pub departure: Option<Nanos>,
-    /// Its priority (Linux `skb->priority`).
+    /// Its priority (Linux `skb->priority`), any 32 bits. `fq` uses the lower four: 7 is network control.
     pub priority: u32,
 }
 

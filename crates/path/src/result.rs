@@ -204,7 +204,7 @@ pub struct Figures {
     pub ipdv_up: Option<Series>,
     /// The same for the way down.
     pub ipdv_down: Option<Series>,
-    /// Time within the server.
+    /// Time within the server, nanoseconds.
     pub server_time: Option<Series>,
     /// By how much the server's wall clock is ahead of ours, nanoseconds, if the smallest delays of both
     /// directions are equal.
@@ -212,7 +212,7 @@ pub struct Figures {
     /// How much faster the server's clock runs than ours, parts per million; `None` if the session is too
     /// short or the error is larger.
     pub drift_ppm: Option<f64>,
-    /// The largest error of that.
+    /// The largest error of that, parts per million.
     pub drift_error_ppm: Option<f64>,
     /// By how much a delay above its minimum may be wrong at any time, nanoseconds; `None` if the session is
     /// too short to tell.

@@ -229,7 +229,7 @@ impl Link {
         matches!(self.device, Some(Device::Air(_)))
     }
 
-    /// Whether it may fetch its frames: see `engine/chain.rs`.
+    /// Whether it may fetch its frames: see `engine/network/chain.rs`.
     pub(crate) fn can_fetch(&self) -> bool {
         matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
     }

@@ -37,7 +37,7 @@ pub struct TraceEvent {
     /// Number of the flow in the scenario.
     pub flow: u32,
     /// The direction of the segment.
-    pub way: Leg,
+    pub leg: Leg,
     /// Number of the link in the scenario: the link where it was dropped or marked; the first link of its
     /// path if it was sent; the last if it was delivered.
     pub link: u32,
@@ -70,7 +70,7 @@ impl Tap {
 
     #[cold]
     pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, blocks: Blocks, what: What) {
-        let way = match frame.kind {
+        let leg = match frame.kind {
             Kind::Data => Leg::Data,
             Kind::Ack => Leg::Ack,
             _ => return,
@@ -78,7 +78,7 @@ impl Tap {
         let &Frame { owner: flow, len, dsfield, ref segment, .. } = frame;
         let segment = segment.with(blocks);
         if self.traced.get(flow as usize).copied().unwrap_or(false) {
-            self.events.push(TraceEvent { at, what, flow, way, link, len, dsfield, segment });
+            self.events.push(TraceEvent { at, what, flow, leg, link, len, dsfield, segment });
         }
     }
 }

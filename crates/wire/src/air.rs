@@ -1,16 +1,14 @@
 //! The engine's two directions over one shared medium: delay, medium, delay.
 
-use std::ops::Range;
-
 use goodqueue::{Direction, FlowHasher, Header, Nanos, PortStats, Rate, Reason};
 
 use crate::channel::{Account, Channel, Ready, Rest, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
+use crate::per_direction::BOTH;
 use crate::pool::{Note, Pool};
 use crate::sample::{Contents, Count, PathReport, PathSample, place};
-use crate::ways::{BOTH, DOWN, UP};
 
 /// One direction around the medium.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ impl Exit for Landing<'_> {
     fn leave(&mut self, now: Nanos, cookie: u64, dsfield: u8) {
         let frame = frame_of(cookie);
         let note = self.pool.note(frame);
-        let side = &mut self.sides[usize::from(note.way)];
+        let side = &mut self.sides[note.way as usize];
         side.left.add(note.len);
         if let Some(flows) = &mut side.flows {
             let Note { len, payload, entered, flow, .. } = note;
@@ -84,7 +82,7 @@ impl Exit for Landing<'_> {
     fn drop(&mut self, cookie: u64, reason: Reason) {
         let frame = frame_of(cookie);
         let note = self.pool.note(frame);
-        let side = &mut self.sides[usize::from(note.way)];
+        let side = &mut self.sides[note.way as usize];
         side.account.drops[place(reason)] += 1;
         if let Some(flows) = &mut side.flows {
             flows.dropped(note.flow, note.len);
@@ -94,7 +92,7 @@ impl Exit for Landing<'_> {
 
     fn mark(&mut self, cookie: u64) {
         let note = self.pool.note(frame_of(cookie));
-        let side = &mut self.sides[usize::from(note.way)];
+        let side = &mut self.sides[note.way as usize];
         side.account.marks += 1;
         if let Some(flows) = &mut side.flows {
             flows.marked(note.flow);
@@ -116,8 +114,10 @@ impl<M: Medium> Air<M> {
     }
 
     /// When the next frame reaches the medium, and its direction.
-    fn next_arrival(&self) -> Option<(Nanos, usize)> {
-        let arrivals = [UP, DOWN].into_iter().filter_map(|way| Some((self.sides[way].before.next()?, way)));
+    fn next_arrival(&self) -> Option<(Nanos, Direction)> {
+        let arrivals = Direction::BOTH
+            .into_iter()
+            .filter_map(|way| Some((self.sides[way as usize].before.next()?, way)));
         arrivals.min()
     }
 
@@ -146,24 +146,24 @@ impl<M: Medium> Air<M> {
         self.clock = self.clock.max(until);
     }
 
-    fn hand_in(&mut self, way: usize, pool: &mut Pool) {
-        let side = &mut self.sides[way];
+    fn hand_in(&mut self, way: Direction, pool: &mut Pool) {
+        let side = &mut self.sides[way as usize];
         let Some((_, packet)) = side.before.take_due(self.clock) else { return };
         side.arrived.add(packet.len);
         let frame = frame_of(packet.cookie);
         let host = pool.note(frame).host;
         if let Some(flows) = &mut side.flows {
             let bytes = pool.start(frame, packet.len);
-            let flow = flows.arrived(self.clock, way == UP, bytes, &self.hasher);
+            let flow = flows.arrived(self.clock, way, bytes, &self.hasher);
             pool.enter(frame, self.clock, flow);
         }
         let exit = &mut Landing { sides: &mut self.sides, pool };
-        self.medium.arrive(self.clock, Direction::BOTH[way], host, packet, exit);
+        self.medium.arrive(self.clock, way, host, packet, exit);
     }
 }
 
 impl<M: Medium> Channel for Air<M> {
-    fn ways(&self) -> Range<usize> {
+    fn ways(&self) -> &'static [Direction] {
         BOTH
     }
 
@@ -171,12 +171,12 @@ impl<M: Medium> Channel for Air<M> {
         None
     }
 
-    fn clock(&self, way: usize) -> Nanos {
-        self.clock.max(self.sides[way].latest)
+    fn clock(&self, way: Direction) -> Nanos {
+        self.clock.max(self.sides[way as usize].latest)
     }
 
-    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool) {
-        let side = &mut self.sides[way];
+    fn arrive(&mut self, way: Direction, at: Nanos, packet: Header, pool: &mut Pool) {
+        let side = &mut self.sides[way as usize];
         side.latest = at;
         let frame = frame_of(packet.cookie);
         let host = pool.note(frame).host;
@@ -187,22 +187,22 @@ impl<M: Medium> Channel for Air<M> {
         }
     }
 
-    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool) {
-        self.sides[way].known = until;
-        let known = self.sides[UP].known.min(self.sides[DOWN].known);
-        self.run(known, pool);
+    fn advance(&mut self, way: Direction, until: Nanos, pool: &mut Pool) {
+        self.sides[way as usize].known = until;
+        let [up, down] = &self.sides;
+        self.run(up.known.min(down.known), pool);
     }
 
-    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)> {
-        self.sides[way].after.take_due(now)
+    fn take_due(&mut self, way: Direction, now: Nanos) -> Option<(Nanos, Ready)> {
+        self.sides[way as usize].after.take_due(now)
     }
 
-    fn count_sent(&mut self, way: usize, len: u32) {
-        self.sides[way].sent.add(len);
+    fn count_sent(&mut self, way: Direction, len: u32) {
+        self.sides[way as usize].sent.add(len);
     }
 
-    fn next_send(&self, way: usize) -> Option<Nanos> {
-        let side = &self.sides[way];
+    fn next_send(&self, way: Direction) -> Option<Nanos> {
+        let side = &self.sides[way as usize];
         let coming = self.next_event().map(|at| at + side.after.least());
         side.after.next().into_iter().chain(coming).min()
     }
@@ -213,11 +213,11 @@ impl<M: Medium> Channel for Air<M> {
     }
 
     fn sample(&self) -> [PathSample; 2] {
-        [UP, DOWN].map(|way| {
-            let side = &self.sides[way];
-            let [backlog, ring] = self.medium.backlog(Direction::BOTH[way]);
+        Direction::BOTH.map(|way| {
+            let side = &self.sides[way as usize];
+            let [backlog, ring] = self.medium.backlog(way);
             // Both directions have one clock, so its faults count once.
-            let clock_backward = if way == UP { self.clock_backward } else { 0 };
+            let clock_backward = if way == Direction::Up { self.clock_backward } else { 0 };
             PathSample {
                 backlog,
                 ring,
@@ -240,15 +240,15 @@ impl<M: Medium> Channel for Air<M> {
         self.medium.look(now);
     }
 
-    fn contents(&self, way: usize) -> Contents {
-        let connections = self.sides[way].flows.as_ref().map(Flows::look).unwrap_or_default();
+    fn contents(&self, way: Direction) -> Contents {
+        let connections = self.sides[way as usize].flows.as_ref().map(Flows::look).unwrap_or_default();
         Contents { connections, ..Contents::default() }
     }
 
     fn report(mut self, now: Nanos) -> Vec<PathReport> {
         let [up, down] = self.sample();
-        let reports = [(UP, up), (DOWN, down)].map(|(way, last)| {
-            let (flows, others) = self.sides[way].flows.take().map(Flows::end).unwrap_or_default();
+        let reports = [(Direction::Up, up), (Direction::Down, down)].map(|(way, last)| {
+            let (flows, others) = self.sides[way as usize].flows.take().map(Flows::end).unwrap_or_default();
             PathReport { last, counters: Vec::new(), sojourn: None, flows, others }
         });
         self.medium.finish(self.clock.max(now));

@@ -9,7 +9,6 @@ use crate::PathSample;
 use crate::channel::Channel;
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
-use crate::ways::{DOWN, UP};
 
 const TOOK: Span = Span::from_micros(10);
 
@@ -58,17 +57,14 @@ fn us(at: u64) -> Nanos {
     Nanos(at * 1000)
 }
 
-fn arrive(air: &mut Air<OneAtATime>, pool: &mut Pool, way: usize, at: u64, host: u8, len: u32) {
+fn arrive(air: &mut Air<OneAtATime>, pool: &mut Pool, way: Direction, at: u64, host: u8, len: u32) {
     let frame = pool.take().expect("a frame is free");
-    pool.set_note(
-        frame,
-        Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len, held: len, ..Note::default() },
-    );
+    pool.set_note(frame, Note { dsfield: 2, host, way, len, held: len, ..Note::default() });
     let packet = Header { cookie: u64::from(frame), len, dsfield: 2, ..Header::default() };
     air.arrive(way, us(at), packet, pool);
 }
 
-fn due(air: &mut Air<OneAtATime>, pool: &Pool, way: usize) -> Vec<(u64, u32, bool)> {
+fn due(air: &mut Air<OneAtATime>, pool: &Pool, way: Direction) -> Vec<(u64, u32, bool)> {
     std::iter::from_fn(|| air.take_due(way, us(10_000)))
         .map(|(at, ready)| (at.0 / 1000, pool.note(ready.frame).len, ready.mark))
         .collect()
@@ -81,21 +77,21 @@ fn air(up: Delays, down: Delays) -> Air<OneAtATime> {
 #[test]
 fn arrivals_of_both_directions_are_ordered_by_time() {
     let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64, 1514));
-    arrive(&mut air, &mut pool, UP, 5, 0, 100);
-    arrive(&mut air, &mut pool, UP, 7, 1, 101);
-    air.advance(UP, us(8), &mut pool);
+    arrive(&mut air, &mut pool, Direction::Up, 5, 0, 100);
+    arrive(&mut air, &mut pool, Direction::Up, 7, 1, 101);
+    air.advance(Direction::Up, us(8), &mut pool);
     assert!(air.medium.told.is_empty(), "arrivals of the other direction are not known yet");
-    arrive(&mut air, &mut pool, DOWN, 6, 2, 102);
-    air.advance(DOWN, us(30), &mut pool);
+    arrive(&mut air, &mut pool, Direction::Down, 6, 2, 102);
+    air.advance(Direction::Down, us(30), &mut pool);
     let told = [(us(5), Direction::Up, 0), (us(6), Direction::Down, 2), (us(7), Direction::Up, 1)];
     assert_eq!(air.medium.told, told);
     // Arrivals from below are known up to 8 us, so nothing has left yet, and something may leave at 15 us.
-    assert_eq!((due(&mut air, &pool, UP), air.next_send(UP)), (vec![], Some(us(15))));
-    air.advance(UP, us(40), &mut pool);
-    air.advance(DOWN, us(40), &mut pool);
-    assert_eq!(due(&mut air, &pool, UP), [(15, 100, true), (35, 101, true)]);
-    assert_eq!(due(&mut air, &pool, DOWN), [(25, 102, true)]);
-    assert_eq!(air.clock(UP), us(40));
+    assert_eq!((due(&mut air, &pool, Direction::Up), air.next_send(Direction::Up)), (vec![], Some(us(15))));
+    air.advance(Direction::Up, us(40), &mut pool);
+    air.advance(Direction::Down, us(40), &mut pool);
+    assert_eq!(due(&mut air, &pool, Direction::Up), [(15, 100, true), (35, 101, true)]);
+    assert_eq!(due(&mut air, &pool, Direction::Down), [(25, 102, true)]);
+    assert_eq!(air.clock(Direction::Up), us(40));
 }
 
 #[test]
@@ -103,15 +99,15 @@ fn delays_are_by_host_and_due_events_come_before_an_arrival() {
     let micros = |list: &[u64]| list.iter().map(|&us| Span::from_micros(us)).collect::<Vec<_>>();
     let down = Delays { before: micros(&[0, 100]), after: micros(&[50]) };
     let (mut air, mut pool) = (air(Delays::default(), down), Pool::new(64, 1514));
-    arrive(&mut air, &mut pool, DOWN, 1, 1, 200);
-    arrive(&mut air, &mut pool, DOWN, 91, 0, 201);
+    arrive(&mut air, &mut pool, Direction::Down, 1, 1, 200);
+    arrive(&mut air, &mut pool, Direction::Down, 91, 0, 201);
     // There is no delay after the medium in direction up, so the event at 91 us may send a frame at once.
-    assert_eq!((air.next_event(), air.next_send(UP)), (Some(us(91)), Some(us(91))));
-    for way in [UP, DOWN] {
+    assert_eq!((air.next_event(), air.next_send(Direction::Up)), (Some(us(91)), Some(us(91))));
+    for way in Direction::BOTH {
         air.advance(way, us(1000), &mut pool);
     }
     assert_eq!(air.medium.told, [(us(91), Direction::Down, 0), (us(101), Direction::Down, 1)]);
-    assert_eq!(due(&mut air, &pool, DOWN), [(151, 201, true), (161, 200, true)]);
+    assert_eq!(due(&mut air, &pool, Direction::Down), [(151, 201, true), (161, 200, true)]);
 }
 
 #[test]
@@ -119,9 +115,9 @@ fn packets_and_frames_add_up() {
     let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64, 1514));
     for at in 0..20_u32 {
         let len = if at % 5 == 0 { 666 } else { 100 };
-        arrive(&mut air, &mut pool, usize::from(at % 2 == 0), u64::from(at), 0, len);
+        arrive(&mut air, &mut pool, Direction::BOTH[usize::from(at % 2 == 0)], u64::from(at), 0, len);
     }
-    for way in [UP, DOWN] {
+    for way in Direction::BOTH {
         air.advance(way, us(95), &mut pool);
     }
     // The medium carries 16; the first begins at 1 us, so nine have left by 95 us.
@@ -132,5 +128,5 @@ fn packets_and_frames_add_up() {
     assert_eq!((arrived, left, lost, air.medium.queue.len()), (20, 9, 4, 7));
     assert_eq!(sum(|side| side.line.clock_backward), 0);
     assert_eq!(pool.used(), 16, "seven wait, nine are to be sent, the dropped ones are free");
-    assert_eq!(due(&mut air, &pool, UP).len() + due(&mut air, &pool, DOWN).len(), 9);
+    assert_eq!(due(&mut air, &pool, Direction::Up).len() + due(&mut air, &pool, Direction::Down).len(), 9);
 }

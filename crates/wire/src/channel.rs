@@ -1,19 +1,20 @@
 //! The channel between the engine's sockets: independent lines, or a shared medium.
 
 use std::net::IpAddr;
-use std::ops::Range;
 
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Reconfigure};
+use goodqueue::{
+    Direction, FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Reconfigure,
+};
 
 use crate::flows::Flows;
 use crate::frame;
 use crate::path::{Change, Path};
+use crate::per_direction::PerDirection;
 use crate::pool::{Note, Pool};
 use crate::sample::{Contents, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
-use crate::ways::{DOWN, UP, Ways};
 
 /// A packet that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -41,30 +42,30 @@ impl Ready {
 
 /// The channel between the sockets. The parameter `way` is one of [`Channel::ways`].
 pub(crate) trait Channel {
-    /// The directions that it serves: [`UP`], [`DOWN`], or both.
-    fn ways(&self) -> Range<usize>;
+    /// The directions that it serves: one or both, up first.
+    fn ways(&self) -> &'static [Direction];
     /// The slower of the lines' constant rates.
     fn slowest(&self) -> Option<Rate>;
     /// No frame may arrive in direction `way` before this time.
-    fn clock(&self, way: usize) -> Nanos;
+    fn clock(&self, way: Direction) -> Nanos;
     /// Handles a frame whose note is in the pool.
-    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool);
+    fn arrive(&mut self, way: Direction, at: Nanos, packet: Header, pool: &mut Pool);
     /// Handles everything due up to `until`. All frames that arrived in direction `way` by then have been
     /// handed in.
-    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool);
+    fn advance(&mut self, way: Direction, until: Nanos, pool: &mut Pool);
     /// The next frame to send that is due at or before `now`, with its deadline.
-    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)>;
+    fn take_due(&mut self, way: Direction, now: Nanos) -> Option<(Nanos, Ready)>;
     /// Counts a packet as sent.
-    fn count_sent(&mut self, way: usize, len: u32);
+    fn count_sent(&mut self, way: Direction, len: u32);
     /// The earliest time at which a frame must be sent in direction `way`, if nothing else arrives.
-    fn next_send(&self, way: usize) -> Option<Nanos>;
+    fn next_send(&self, way: Direction) -> Option<Nanos>;
     /// Whether several frames of direction `way` wait, so that those that are due soon may leave together.
-    fn is_backlogged(&self, _way: usize) -> bool {
+    fn is_backlogged(&self, _way: Direction) -> bool {
         false
     }
     /// The earliest time at which a frame must be sent that has not yet arrived in direction `way`; `None`:
     /// as soon as it has arrived.
-    fn next_send_of_an_arrival(&self, _way: usize) -> Option<Nanos> {
+    fn next_send_of_an_arrival(&self, _way: Direction) -> Option<Nanos> {
         None
     }
     /// The time of the next decision.
@@ -74,9 +75,9 @@ pub(crate) trait Channel {
     /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
     /// Changes something in direction `way`.
-    fn change(&mut self, _way: usize, _change: Change, _pool: &mut Pool) {}
+    fn change(&mut self, _way: Direction, _change: Change, _pool: &mut Pool) {}
     /// What is inside direction `way`; nothing if it does not serve that direction.
-    fn contents(&self, _way: usize) -> Contents {
+    fn contents(&self, _way: Direction) -> Contents {
         Contents::default()
     }
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
@@ -213,47 +214,47 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header> + Reconfigure<Header>> Channel for Ways<Path<Q>> {
-    fn ways(&self) -> Range<usize> {
-        self.range()
+impl<Q: Queue<Header> + Reconfigure<Header>> Channel for PerDirection<Path<Q>> {
+    fn ways(&self) -> &'static [Direction] {
+        self.directions()
     }
 
     fn slowest(&self) -> Option<Rate> {
         self.iter().filter_map(Path::rate).min()
     }
 
-    fn clock(&self, way: usize) -> Nanos {
+    fn clock(&self, way: Direction) -> Nanos {
         self[way].clock()
     }
 
-    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool) {
+    fn arrive(&mut self, way: Direction, at: Nanos, packet: Header, pool: &mut Pool) {
         let path = &mut self[way];
         path.advance(at, pool);
         path.arrive(at, packet, pool);
         path.advance(at, pool);
     }
 
-    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool) {
+    fn advance(&mut self, way: Direction, until: Nanos, pool: &mut Pool) {
         self[way].advance(until, pool);
     }
 
-    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)> {
+    fn take_due(&mut self, way: Direction, now: Nanos) -> Option<(Nanos, Ready)> {
         self[way].take_due(now)
     }
 
-    fn count_sent(&mut self, way: usize, len: u32) {
+    fn count_sent(&mut self, way: Direction, len: u32) {
         self[way].count_sent(len);
     }
 
-    fn next_send(&self, way: usize) -> Option<Nanos> {
+    fn next_send(&self, way: Direction) -> Option<Nanos> {
         self[way].next_send()
     }
 
-    fn is_backlogged(&self, way: usize) -> bool {
+    fn is_backlogged(&self, way: Direction) -> bool {
         self[way].is_backlogged()
     }
 
-    fn next_send_of_an_arrival(&self, way: usize) -> Option<Nanos> {
+    fn next_send_of_an_arrival(&self, way: Direction) -> Option<Nanos> {
         self[way].next_send_of_an_arrival()
     }
 
@@ -262,16 +263,16 @@ impl<Q: Queue<Header> + Reconfigure<Header>> Channel for Ways<Path<Q>> {
     }
 
     fn sample(&self) -> [PathSample; 2] {
-        [UP, DOWN].map(|way| self.get(way).map(Path::sample).unwrap_or_default())
+        Direction::BOTH.map(|way| self.get(way).map(Path::sample).unwrap_or_default())
     }
 
     fn look(&mut self, _now: Nanos) {}
 
-    fn contents(&self, way: usize) -> Contents {
+    fn contents(&self, way: Direction) -> Contents {
         self.get(way).map(Path::contents).unwrap_or_default()
     }
 
-    fn change(&mut self, way: usize, change: Change, pool: &mut Pool) {
+    fn change(&mut self, way: Direction, change: Change, pool: &mut Pool) {
         self[way].change(change, pool);
     }
 

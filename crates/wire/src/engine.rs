@@ -14,7 +14,6 @@
 
 use std::iter;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,11 +30,11 @@ use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
+use crate::per_direction::{BOTH, PerDirection};
 use crate::pool::{DEFAULT_FRAMES, Frame, LEAST_FRAMES};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
 use crate::sample::{Contents, EngineReport, EngineSample, ProcStat};
 use crate::sys::thread::cpus;
-use crate::ways::{BOTH, UP, Ways};
 use crate::{Error, Result};
 
 /// How often, and how many times, to look for samples from the same time.
@@ -181,12 +180,12 @@ impl Engine {
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
         let mut counters = namespaces.iter().map(Netns::counters).collect::<Result<Vec<_>>>()?;
-        for way in BOTH {
+        for &way in BOTH {
             let count = tasks.iter().filter(|task| task.ways.contains(&way)).count();
             if count > 1 {
                 interfaces.spread(way);
             }
-            if count > 1 && way == UP && act.is_some() {
+            if count > 1 && way == Direction::Up && act.is_some() {
                 let (wanted, got) = ("1 up, where destinations are watched", count.to_string());
                 return Err(Error::Invalid { what: "queues", wanted, got });
             }
@@ -231,7 +230,7 @@ impl Engine {
 /// The work of a thread of an engine.
 struct Task<F> {
     /// The directions that it serves.
-    ways: Range<usize>,
+    ways: &'static [Direction],
     /// See [`EngineSpec::frames`].
     frames: u32,
     /// Creates its channel.
@@ -239,7 +238,7 @@ struct Task<F> {
 }
 
 /// Makes the directions of a thread, in that thread.
-type MakePaths<Q> = Box<dyn FnOnce() -> Result<Ways<Path<Q>>> + Send>;
+type MakePaths<Q> = Box<dyn FnOnce() -> Result<PerDirection<Path<Q>>> + Send>;
 
 /// The threads of an engine: one for both directions, or at least one for up and then at least one for down.
 /// Dropping them ends them.
@@ -249,7 +248,7 @@ struct Running(Vec<Worker>);
 #[derive(Debug)]
 struct Worker {
     /// The directions that it serves.
-    ways: Range<usize>,
+    ways: &'static [Direction],
     shared: Arc<Shared>,
     /// Returns `None` if it could not start.
     thread: Option<JoinHandle<Option<Part>>>,
@@ -268,7 +267,7 @@ impl Running {
     /// Starts a thread, and returns when it is running.
     fn start<C: Channel>(
         &mut self,
-        ways: Range<usize>,
+        ways: &'static [Direction],
         shared: Arc<Shared>,
         around: Option<fn(&mut (dyn FnMut() + Send))>,
         make: impl FnOnce(Arc<Shared>) -> Result<Runner<C>> + Send + 'static,
@@ -307,7 +306,7 @@ impl Running {
     }
 
     /// What is shared with the threads that serve direction `way`: one, or several with a queue each.
-    fn serving(&self, way: usize) -> impl Iterator<Item = &Shared> {
+    fn serving(&self, way: Direction) -> impl Iterator<Item = &Shared> {
         self.0.iter().filter(move |worker| worker.ways.contains(&way)).map(|worker| &*worker.shared)
     }
 
@@ -364,23 +363,25 @@ impl<Q: Queue<Frame> + Reconfigure<Frame> + Send + 'static> EngineSpec<Q> {
         down.check()?;
         let are_several = up.queues() > 1 || down.queues() > 1;
         let parts = if are_several || threads.are_two(around.is_some()) {
-            let apart = |(way, spec): (usize, PathSpec<Q>)| {
+            let apart = |(way, spec): (Direction, PathSpec<Q>)| {
                 // There are few queues.
                 #[allow(clippy::cast_possible_truncation)]
                 let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
-                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, Ways::only(way, spec)))
+                (0..)
+                    .zip(spec.apart())
+                    .map(move |(number, spec)| (number, part, PerDirection::only(way, spec)))
             };
-            [up, down].into_iter().enumerate().flat_map(apart).collect()
+            Direction::BOTH.into_iter().zip([up, down]).flat_map(apart).collect()
         } else {
-            vec![(0, frames, Ways::both([up, down]))]
+            vec![(0, frames, PerDirection::both([up, down]))]
         };
-        let task = |(number, frames, specs): (u64, u32, Ways<PathSpec<Q>>)| {
+        let task = |(number, frames, specs): (u64, u32, PerDirection<PathSpec<Q>>)| {
             let path = move |(way, spec)| {
                 // It is 0 or 1.
                 let rng = Rng::stream(seed, way as u64 + 2 * number, "loss");
                 Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
             };
-            let ways = specs.range();
+            let ways = specs.directions();
             let make: MakePaths<Q> = Box::new(move || specs.try_map(path));
             Task { ways, frames, make }
         };
@@ -438,13 +439,12 @@ impl EngineHandle {
     /// `Invalid` for a value out of range, or a line under several queues; then nothing changes.
     pub fn change(&self, direction: Direction, change: Change) -> Result<()> {
         change.check()?;
-        let way = direction as usize;
-        if change.line.is_some() && self.threads.serving(way).count() > 1 {
+        if change.line.is_some() && self.threads.serving(direction).count() > 1 {
             let (wanted, got) = ("no rate under several queues", "one".to_owned());
             return Err(Error::Invalid { what: "line", wanted, got });
         }
-        for shared in self.threads.serving(way) {
-            shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((way, change.clone()));
+        for shared in self.threads.serving(direction) {
+            shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((direction, change.clone()));
             shared.is_changed.store(true, Ordering::Release);
         }
         Ok(())
@@ -511,10 +511,9 @@ mod tests {
     use goodqueue::{QueueSpec, Rate};
 
     use super::*;
-    use crate::ways::DOWN;
 
     /// The directions and the frames of each thread of an engine with these numbers of queues up and down.
-    fn tasks(queues: [usize; 2], threads: Threads) -> Vec<(Range<usize>, u32)> {
+    fn tasks(queues: [usize; 2], threads: Threads) -> Vec<(&'static [Direction], u32)> {
         let queue = || {
             let spec: QueueSpec = "pfifo".parse().expect("a queue");
             spec.build::<Frame>(Rate(1_000_000), 1514, Nanos::ZERO).expect("a queue")
@@ -530,7 +529,7 @@ mod tests {
 
     #[test]
     fn each_queue_of_a_direction_with_several_has_a_thread() {
-        let (up, down) = (|frames| (UP..DOWN, frames), |frames| (DOWN..DOWN + 1, frames));
+        let (up, down) = (|frames| (&BOTH[..1], frames), |frames| (&BOTH[1..], frames));
         assert_eq!(tasks([1, 1], Threads::One), [(BOTH, 600)]);
         assert_eq!(tasks([1, 1], Threads::EachDirection), [up(600), down(600)]);
         let three = [up(600), down(300), down(300)];

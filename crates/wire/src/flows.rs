@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use goodqueue::details::flags;
-use goodqueue::{FlowHasher, Nanos, Span};
+use goodqueue::{Direction, FlowHasher, Nanos, Span};
 
 use crate::frame::{self, ETHERNET, Meta, TCP};
 use crate::sample::Count;
@@ -153,19 +153,19 @@ impl Flows {
         }
     }
 
-    /// A frame came to the queue, from the client if `is_up`; for a super-packet, its first segment. Returns
-    /// the number of its connection and its payload in bytes.
+    /// A frame of direction `way` came to the queue; for a super-packet, its first segment. Returns the
+    /// number of its connection and its payload in bytes.
     pub(crate) fn arrived(
         &mut self,
         now: Nanos,
-        is_up: bool,
+        way: Direction,
         frame: &[u8],
         hasher: &FlowHasher,
     ) -> (u16, u32) {
         let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         // What is not IP belongs to no connection.
         let Some(meta) = frame::parse(frame) else { return (NONE, 0) };
-        let Some(number) = self.number(now, is_up, &meta) else {
+        let Some(number) = self.number(now, way, &meta) else {
             self.others.add(len);
             return (NONE, 0);
         };
@@ -196,10 +196,13 @@ impl Flows {
         (number, tcp.payload)
     }
 
-    fn number(&mut self, now: Nanos, is_up: bool, meta: &Meta) -> Option<u16> {
+    fn number(&mut self, now: Nanos, way: Direction, meta: &Meta) -> Option<u16> {
         let source = SocketAddr::new(meta.source, meta.source_port);
         let destination = SocketAddr::new(meta.destination, meta.destination_port);
-        let (client, server) = if is_up { (source, destination) } else { (destination, source) };
+        let (client, server) = match way {
+            Direction::Up => (source, destination),
+            Direction::Down => (destination, source),
+        };
         let ends = Ends { protocol: meta.protocol, client, server };
         if let Some(&number) = self.numbers.get(&ends) {
             return Some(number);
@@ -341,13 +344,13 @@ mod tests {
     use super::*;
 
     /// A segment between 10.0.0.1:1000 and 10.0.0.2:80 with this much payload.
-    fn segment(is_up: bool, ack: u32, flags: u16, payload: usize) -> Vec<u8> {
+    fn segment(way: Direction, ack: u32, flags: u16, payload: usize) -> Vec<u8> {
         let mut frame = vec![0; ETHERNET];
         frame[12] = 8;
         let len = u16::try_from(40 + payload).expect("short").to_be_bytes();
         let mut hosts = [[10, 0, 0, 1], [10, 0, 0, 2]];
         let mut ports = [1000_u16.to_be_bytes(), 80_u16.to_be_bytes()];
-        if !is_up {
+        if way == Direction::Down {
             hosts.reverse();
             ports.reverse();
         }
@@ -367,10 +370,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_is_counted_in_its_step_also_over_the_end_of_the_numbers() {
+    fn what_was_acknowledged_counts_in_its_step_also_if_numbers_wrap() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        let mut acks =
-            |at, ack, flags| flows.arrived(Nanos(at), true, &segment(true, ack, flags, 0), &hasher);
+        let mut acks = |at, ack, flags| {
+            flows.arrived(Nanos(at), Direction::Up, &segment(Direction::Up, ack, flags, 0), &hasher)
+        };
         acks(1_000, u32::MAX - 9, flags::SYN | flags::ACK);
         acks(1_010, u32::MAX - 4, flags::ACK);
         // An old number, and the same number again.
@@ -394,7 +398,7 @@ mod tests {
         let mut arp = vec![0; 60];
         arp[12..14].copy_from_slice(&[8, 6]);
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        assert_eq!(flows.arrived(Nanos(1_000), true, &arp, &hasher), (NONE, 0));
+        assert_eq!(flows.arrived(Nanos(1_000), Direction::Up, &arp, &hasher), (NONE, 0));
         let (all, others) = flows.end();
         assert_eq!((all.len(), others.packets), (0, 0), "nor of one beyond the most");
     }
@@ -402,13 +406,13 @@ mod tests {
     #[test]
     fn packets_wait_and_are_dropped_marked_sent_or_lost() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        let data = segment(false, 1, flags::ACK, 1000);
-        let (flow, payload) = flows.arrived(Nanos(1_050), false, &data, &hasher);
+        let data = segment(Direction::Down, 1, flags::ACK, 1000);
+        let (flow, payload) = flows.arrived(Nanos(1_050), Direction::Down, &data, &hasher);
         assert_eq!((flow, payload), (0, 1000));
         let of = |is_lost| Sent { len: 1054, payload, entered: Nanos(1_050), is_lost };
         flows.sent(flow, Nanos(1_080), Nanos(1_190), of(false));
         for _ in 0..4 {
-            flows.arrived(Nanos(1_060), false, &data, &hasher);
+            flows.arrived(Nanos(1_060), Direction::Down, &data, &hasher);
         }
         flows.sent(flow, Nanos(1_150), Nanos(1_210), of(true));
         flows.dropped(flow, 1054);
@@ -427,7 +431,8 @@ mod tests {
     #[test]
     fn a_late_count_is_put_where_it_belongs() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        let (flow, _) = flows.arrived(Nanos(1_000), true, &segment(true, 0, 0, 10), &hasher);
+        let (flow, _) =
+            flows.arrived(Nanos(1_000), Direction::Up, &segment(Direction::Up, 0, 0, 10), &hasher);
         for at in [1_350, 1_150, 1_360, 1_000] {
             flows.step(flow, Nanos(at), |step| step.payload += 1);
         }
@@ -438,9 +443,9 @@ mod tests {
 
     /// A segment from this port, this long after the start; returns the number of its connection.
     fn arrive(flows: &mut Flows, port: u16, after: Span) -> u16 {
-        let mut frame = segment(true, 0, 0, 10);
+        let mut frame = segment(Direction::Up, 0, 0, 10);
         frame[ETHERNET + 20..ETHERNET + 22].copy_from_slice(&port.to_be_bytes());
-        flows.arrived(Nanos(1_000) + after, true, &frame, &FlowHasher::new(1)).0
+        flows.arrived(Nanos(1_000) + after, Direction::Up, &frame, &FlowHasher::new(1)).0
     }
 
     #[test]
@@ -466,12 +471,12 @@ mod tests {
     #[test]
     fn too_many_connections_are_counted_together_and_any_bytes_are_accepted() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        let frame = segment(true, 0, 0, 0);
+        let frame = segment(Direction::Up, 0, 0, 0);
         for port in 0..=u16::try_from(MOST_FLOWS).expect("few") {
             arrive(&mut flows, port, Span::ZERO);
         }
         for length in 0..frame.len() {
-            flows.arrived(Nanos(900), false, &frame[..length], &hasher);
+            flows.arrived(Nanos(900), Direction::Down, &frame[..length], &hasher);
         }
         let (all, others) = flows.end();
         assert_eq!(all.len(), MOST_FLOWS);

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use goodqueue::details::{Details, Gso};
 use goodqueue::{
-    Bytes, ETHERNET_FRAME, FlowHasher, Header, Line, Nanos, Observer, PacketInfo, Port, QueueSpec, Rate,
-    Reason, Rng, Serializer, Span,
+    Bytes, Direction, ETHERNET_FRAME, FlowHasher, Header, Line, Nanos, Observer, PacketInfo, Port, QueueSpec,
+    Rate, Reason, Rng, Serializer, Span,
 };
 use proptest::prelude::*;
 
@@ -16,8 +16,8 @@ use crate::flows::{FlowSpec, MOST_FLOWS};
 use crate::frame;
 use crate::gso::SuperPacket;
 use crate::path::{Path, PathSpec};
+use crate::per_direction::PerDirection;
 use crate::pool::{Note, Pool};
-use crate::ways::Ways;
 
 const RATE: Rate = Rate(50_000_000);
 const FRAMES: u32 = 4096;
@@ -152,16 +152,16 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         let flows = FlowSpec { origin: Nanos::ZERO, step: Span::from_millis(1000) };
         Path::new(spec, FRAMES, Rng::new(1), FlowHasher::new(1), Some(flows)).expect("a path")
     };
-    let mut channel = Ways::both([path(0), path(1)]);
+    let mut channel = PerDirection::both([path(0), path(1)]);
     let (mut pool, mut left, mut now) = (Pool::new(FRAMES, 1514), Vec::new(), Nanos::ZERO);
     let mut sent_payload = 0;
-    let mut leave = |channel: &mut Ways<Path<_>>, pool: &mut Pool, now| {
-        while let Some((at, ready)) = channel.take_due(0, now) {
+    let mut leave = |channel: &mut PerDirection<Path<_>>, pool: &mut Pool, now| {
+        while let Some((at, ready)) = channel.take_due(Direction::Up, now) {
             let mut slots = Vec::new();
             let whole = pool.note(ready.frame).len;
             ready.leave(pool, &mut slots);
             assert_eq!(whole, slots.iter().map(|slot| slot.len).sum::<u32>());
-            channel.count_sent(0, whole);
+            channel.count_sent(Direction::Up, whole);
             let mut is_ce = true;
             let mut segments = Vec::new();
             for slot in &slots {
@@ -200,7 +200,7 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         let truesize = if gso.is_some() { frame::truesize_of_super(len) } else { frame::truesize(len) };
         let flow_hash = hash_of(arrival.flow);
         let packet = Header { cookie: u64::from(frame), len, truesize, flow_hash, dsfield: 2 };
-        channel.arrive(0, now, packet, &mut pool);
+        channel.arrive(Direction::Up, now, packet, &mut pool);
         leave(&mut channel, &mut pool, now);
         let sample = channel.sample()[0];
         let held = u64::from(sample.backlog.packets) + u64::from(sample.ring.packets);
@@ -208,7 +208,7 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         assert_eq!(sample.arrived.packets, sample.line.packets + dropped + held, "{sample:?}");
         assert_eq!(sample.sent.packets, sample.line.packets);
     }
-    channel.advance(0, Nanos(u64::MAX / 2), &mut pool);
+    channel.advance(Direction::Up, Nanos(u64::MAX / 2), &mut pool);
     leave(&mut channel, &mut pool, Nanos(u64::MAX / 2));
     assert_eq!(pool.used(), 0, "every slot is given back");
     let sample = channel.sample()[0];

@@ -4,6 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use goodqueue::Direction;
+
 use crate::Result;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
@@ -89,8 +91,8 @@ impl Interfaces {
     }
 
     /// The same, where several threads share the frames of direction `way`.
-    pub(crate) fn spread(&mut self, way: usize) {
-        self.routes[way].fanout = Some(Arc::default());
+    pub(crate) fn spread(&mut self, way: Direction) {
+        self.routes[way as usize].fanout = Some(Arc::default());
     }
 
     /// The same for another thread, with its own table of address translation: looking up a packet waits for
@@ -117,11 +119,11 @@ impl Interfaces {
     }
 
     /// What a queue must know about a frame; `None` if the frame does not pass.
-    pub(crate) fn meta(&self, way: usize, bytes: &[u8]) -> Option<Meta> {
+    pub(crate) fn meta(&self, way: Direction, bytes: &[u8]) -> Option<Meta> {
         if !self.is_transparent {
             return if frame::is_group(bytes) { None } else { frame::parse(bytes) };
         }
-        let is_other = self.routes[way].only_to.is_some_and(|station| !bytes.starts_with(&station));
+        let is_other = self.routes[way as usize].only_to.is_some_and(|station| !bytes.starts_with(&station));
         if is_other && !frame::is_group(bytes) {
             return None;
         }

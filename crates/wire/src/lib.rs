@@ -31,6 +31,7 @@ pub mod nat;
 pub mod netlink;
 mod netns;
 mod path;
+mod per_direction;
 mod pool;
 mod runner;
 pub mod sample;
@@ -38,7 +39,6 @@ pub mod sandbox;
 #[allow(unsafe_code)]
 mod sys;
 mod tcp_header;
-mod ways;
 
 pub use engine::{Engine, EngineHandle, EngineSpec, OnDestination, Threads};
 pub use error::{Error, Result};

@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
+use goodqueue::Direction;
 use netlink_packet_core::{Nla, ParseableParametrized};
 use netlink_packet_netfilter::conntrack::{
     ConntrackAttribute, ConntrackMessage, IPTuple, ProtoTuple, Tuple as Part,
@@ -290,8 +291,8 @@ impl Translations {
         self.others.is_empty()
     }
 
-    /// The addresses of the packet in a frame: before translation if it leaves (`is_up`), or after
-    /// translation if it arrives; `None` if it is not known to be translated.
+    /// The addresses of the packet in a frame: before translation if it leaves (up), or after translation if
+    /// it arrives (down); `None` if it is not known to be translated.
     ///
     /// As in `cake_update_flowkeys`: an arriving packet belongs to the direction that its addresses show; the
     /// other direction of the connection, reversed, has the addresses of the hosts. A leaving packet is the
@@ -299,19 +300,19 @@ impl Translations {
     /// (`nf_conntrack_inet_error`). Connection tracking has reassembled the datagrams that leave, so all
     /// their fragments belong to the connection of the first one. Of arriving fragments, only the first one
     /// shows its connection.
-    pub fn inside(&mut self, is_up: bool, frame: &[u8]) -> Option<Inside> {
+    pub fn inside(&mut self, way: Direction, frame: &[u8]) -> Option<Inside> {
         let (at, _) = frame::ip(frame)?;
         let packet = Packet::of(frame.get(at..)?)?;
         let (is_fragment, is_first) = packet.fragment();
-        if !is_fragment || !is_up {
-            return self.translated(is_up, packet);
+        if !is_fragment || way == Direction::Down {
+            return self.translated(way, packet);
         }
         let datagram = packet.datagram();
         if !is_first {
             return self.datagrams.iter().find(|known| known.0 == datagram).map(|known| known.1);
         }
         self.datagrams.retain(|known| known.0 != datagram);
-        let inside = self.translated(is_up, packet)?;
+        let inside = self.translated(way, packet)?;
         if self.datagrams.len() == MOST_DATAGRAMS {
             self.datagrams.pop_front();
         }
@@ -319,14 +320,17 @@ impl Translations {
         Some(inside)
     }
 
-    fn translated(&self, is_up: bool, packet: Packet) -> Option<Inside> {
-        let key = match packet.refused() {
-            Some(refused) if is_up => refused.tuple()?,
-            _ if is_up => packet.tuple()?.inverse()?,
-            _ => packet.tuple()?,
+    fn translated(&self, way: Direction, packet: Packet) -> Option<Inside> {
+        let key = match (way, packet.refused()) {
+            (Direction::Up, Some(refused)) => refused.tuple()?,
+            (Direction::Up, None) => packet.tuple()?.inverse()?,
+            (Direction::Down, _) => packet.tuple()?,
         };
         let Other { source, destination, .. } = *self.others.get(&key)?;
-        Some(if is_up { [source, destination] } else { [destination, source] })
+        Some(match way {
+            Direction::Up => [source, destination],
+            Direction::Down => [destination, source],
+        })
     }
 }
 

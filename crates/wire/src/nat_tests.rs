@@ -88,20 +88,20 @@ fn masqueraded(kind: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_masqueraded_connection_has_its_host_in_both_directions_until_it_is_gone() {
+fn a_masqueraded_connection_has_its_host_in_both_directions() {
     let mut table = Translations::default();
     let (up, down) = (packet((ROUTER, 61_000), SERVER), packet(SERVER, (ROUTER, 61_000)));
-    assert_eq!((table.inside(true, &up), table.is_empty()), (None, true));
+    assert_eq!((table.inside(Direction::Up, &up), table.is_empty()), (None, true));
     table.take(NEW, &masqueraded(NEW));
-    assert_eq!(table.inside(true, &up), inside(LAPTOP, SERVER));
-    assert_eq!(table.inside(false, &down), inside(SERVER, LAPTOP));
+    assert_eq!(table.inside(Direction::Up, &up), inside(LAPTOP, SERVER));
+    assert_eq!(table.inside(Direction::Down, &down), inside(SERVER, LAPTOP));
     assert_eq!(table.len(), 1);
     // Others are not.
-    assert_eq!(table.inside(true, &packet((ROUTER, 61_001), SERVER)), None);
+    assert_eq!(table.inside(Direction::Up, &packet((ROUTER, 61_001), SERVER)), None);
     let tcp = frame(ROUTER, SERVER.0, 6, 0, &ports((ROUTER, 61_000), SERVER));
-    assert_eq!(table.inside(true, &tcp), None);
+    assert_eq!(table.inside(Direction::Up, &tcp), None);
     table.take(DELETE, &masqueraded(DELETE));
-    assert_eq!((table.inside(true, &up), table.is_empty()), (None, true));
+    assert_eq!((table.inside(Direction::Up, &up), table.is_empty()), (None, true));
 }
 
 /// Two hosts ping the same server with the same number, so the second one has a different number outside.
@@ -134,12 +134,12 @@ fn a_ping_has_its_host_in_both_directions() {
         let host = (host, 0);
         let up = frame(ROUTER, SERVER.0, ICMP, 0, &icmp(8, outside));
         let down = frame(SERVER.0, ROUTER, ICMP, 0, &icmp(0, outside));
-        assert_eq!(table.inside(true, &up), inside(host, SERVER));
-        assert_eq!(table.inside(false, &down), inside(SERVER, host));
+        assert_eq!(table.inside(Direction::Up, &up), inside(host, SERVER));
+        assert_eq!(table.inside(Direction::Down, &down), inside(SERVER, host));
     }
     // A different number, a different kind, and a kind that is not a question.
     for (kind, number) in [(8, 101), (13, 99), (9, 99)] {
-        assert_eq!(table.inside(true, &frame(ROUTER, SERVER.0, ICMP, 0, &icmp(kind, number))), None);
+        assert_eq!(table.inside(Direction::Up, &frame(ROUTER, SERVER.0, ICMP, 0, &icmp(kind, number))), None);
     }
 }
 
@@ -151,10 +151,13 @@ fn an_error_that_leaves_has_the_host_of_the_packet_in_it() {
     table.take(NEW, &masqueraded(NEW));
     let error = |from, to, about: &[u8]| frame(from, to, ICMP, 0, &[&icmp(3, 0), &about[14..]].concat());
     let up = error(ROUTER, SERVER.0, &packet(SERVER, (ROUTER, 61_000)));
-    assert_eq!(table.inside(true, &up), inside(LAPTOP, SERVER));
+    assert_eq!(table.inside(Direction::Up, &up), inside(LAPTOP, SERVER));
     let down = error(SERVER.0, ROUTER, &packet((ROUTER, 61_000), SERVER));
-    assert_eq!(table.inside(false, &down), None);
-    assert_eq!(table.inside(true, &error(ROUTER, SERVER.0, &packet(SERVER, (ROUTER, 61_001)))), None);
+    assert_eq!(table.inside(Direction::Down, &down), None);
+    assert_eq!(
+        table.inside(Direction::Up, &error(ROUTER, SERVER.0, &packet(SERVER, (ROUTER, 61_001)))),
+        None
+    );
 }
 
 #[test]
@@ -165,25 +168,28 @@ fn fragments_that_leave_have_the_host_of_the_first_one() {
     let outside = (ROUTER, 61_000);
     let first = |port| frame(ROUTER, SERVER.0, UDP, MORE, &ports((ROUTER, port), SERVER));
     let later = |offset| frame(ROUTER, SERVER.0, UDP, offset, &ports((ROUTER, 61_000), SERVER));
-    assert_eq!(table.inside(true, &later(MORE | 185)), None, "the first one has not been seen");
-    assert_eq!(table.inside(true, &first(61_000)), inside(LAPTOP, SERVER));
+    assert_eq!(table.inside(Direction::Up, &later(MORE | 185)), None, "the first one has not been seen");
+    assert_eq!(table.inside(Direction::Up, &first(61_000)), inside(LAPTOP, SERVER));
     for offset in [MORE | 185, 370] {
-        assert_eq!(table.inside(true, &later(offset)), inside(LAPTOP, SERVER));
+        assert_eq!(table.inside(Direction::Up, &later(offset)), inside(LAPTOP, SERVER));
     }
     // The same identification for the datagram of a host that is not known.
-    assert_eq!((table.inside(true, &first(5)), table.inside(true, &later(370))), (None, None));
+    assert_eq!(
+        (table.inside(Direction::Up, &first(5)), table.inside(Direction::Up, &later(370))),
+        (None, None)
+    );
     // Of arriving fragments only the first is known, as before Linux's connection tracking.
     let arriving = |field| frame(SERVER.0, ROUTER, UDP, field, &ports(SERVER, outside));
-    assert_eq!(table.inside(false, &arriving(MORE)), inside(SERVER, LAPTOP));
-    assert_eq!(table.inside(false, &arriving(185)), None);
+    assert_eq!(table.inside(Direction::Down, &arriving(MORE)), inside(SERVER, LAPTOP));
+    assert_eq!(table.inside(Direction::Down, &arriving(185)), None);
     // Of many datagrams, the table keeps the latest.
-    table.inside(true, &first(61_000));
+    table.inside(Direction::Up, &first(61_000));
     for number in 0..u16::try_from(MOST_DATAGRAMS).expect("few") {
         let mut other = first(61_000);
         other[18..20].copy_from_slice(&(100 + number).to_be_bytes());
-        table.inside(true, &other);
+        table.inside(Direction::Up, &other);
     }
-    assert_eq!((table.inside(true, &later(370)), table.datagrams.len()), (None, MOST_DATAGRAMS));
+    assert_eq!((table.inside(Direction::Up, &later(370)), table.datagrams.len()), (None, MOST_DATAGRAMS));
 }
 
 /// A port that is forwarded to a host on this side: the first packet comes from outside.
@@ -192,8 +198,8 @@ fn a_forwarded_port_has_its_host_in_both_directions() {
     let (visitor, web) = (([203, 0, 113, 9], 4000), ([10, 0, 0, 8], 8080));
     let mut table = Translations::default();
     table.take(NEW, &message(NEW, [visitor, (ROUTER, 80)], [web, visitor]));
-    assert_eq!(table.inside(false, &packet(visitor, (ROUTER, 80))), inside(visitor, web));
-    assert_eq!(table.inside(true, &packet((ROUTER, 80), visitor)), inside(web, visitor));
+    assert_eq!(table.inside(Direction::Down, &packet(visitor, (ROUTER, 80))), inside(visitor, web));
+    assert_eq!(table.inside(Direction::Up, &packet((ROUTER, 80), visitor)), inside(web, visitor));
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn a_list_clears_out_what_it_does_not_name() {
 }
 
 #[test]
-fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gone() {
+fn connections_beyond_the_limit_are_known_once_others_are_gone() {
     let mut table = Translations::default();
     let capacity = table.others.capacity();
     let hosts = |number: usize| {
@@ -234,13 +240,13 @@ fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gon
     }
     assert_eq!((table.len(), table.has_overflown()), (MOST_CONNECTIONS, true));
     let last = packet((hosts(MOST_CONNECTIONS).0, 2), SERVER);
-    assert_eq!(table.inside(true, &last), None);
+    assert_eq!(table.inside(Direction::Up, &last), None);
     table.begin_list();
     table.take(NEW, &connection(0));
     table.end_list();
     assert_eq!((table.len(), table.has_overflown()), (1, false));
     table.take(NEW, &connection(MOST_CONNECTIONS));
-    assert!(table.inside(true, &last).is_some());
+    assert!(table.inside(Direction::Up, &last).is_some());
     // Rows that come and go leave gaps, for which the table may grow, but only once.
     for number in 0..4 * MOST_CONNECTIONS {
         table.take(NEW, &connection(number));
@@ -254,14 +260,15 @@ fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gon
 
 proptest! {
     #[test]
-    fn any_frame_is_accepted(bytes in prop::collection::vec(any::<u8>(), 0..80), is_up: bool) {
+    fn any_frame_is_accepted(bytes in prop::collection::vec(any::<u8>(), 0..80), is_down: bool) {
+        let way = Direction::BOTH[usize::from(is_down)];
         let mut frame = frame(ROUTER, SERVER.0, bytes.first().copied().unwrap_or(ICMP), 0, &bytes);
         let mut table = Translations::default();
         table.take(NEW, &masqueraded(NEW));
-        table.inside(is_up, &frame);
+        table.inside(way, &frame);
         frame.truncate(bytes.len());
-        table.inside(is_up, &frame);
-        table.inside(is_up, &bytes);
+        table.inside(way, &frame);
+        table.inside(way, &bytes);
     }
 
     #[test]

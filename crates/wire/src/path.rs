@@ -13,7 +13,6 @@ use crate::flows::{self, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
 use crate::pool::{Note, Pool};
 use crate::sample::{Contents, Count, PathReport, PathSample, place};
-use crate::ways::UP;
 use crate::{Error, Result};
 
 /// Most queues of a direction.
@@ -215,7 +214,7 @@ impl<Q: Queue<Header> + Reconfigure<Header>> Path<Q> {
         let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
             let Note { way, held, gso, .. } = pool.note(frame);
             let bytes = pool.start(frame, held);
-            let (flow, payload) = flows.arrived(now, usize::from(way) == UP, bytes, &self.hasher);
+            let (flow, payload) = flows.arrived(now, way, bytes, &self.hasher);
             let Some(gso) = gso else { return (flow, payload) };
             flows.came_with(flow, packet.len - held);
             (flow, packet.len - u32::from(gso.segments) * gso.headers)

@@ -1,7 +1,7 @@
 //! The engine's frames: one block of memory, allocated once.
 
 use goodqueue::details::Gso;
-use goodqueue::{Header, Nanos};
+use goodqueue::{Direction, Header, Nanos};
 
 use crate::gso::Partial;
 use crate::nat::Inside;
@@ -27,7 +27,7 @@ pub(crate) struct Note {
     /// The server host that it goes to or comes from.
     pub(crate) host: u8,
     /// Its direction.
-    pub(crate) way: u8,
+    pub(crate) way: Direction,
     /// Its length as a queue counts it. For a super-packet it includes the headers of each segment, and is 0
     /// for the other slots.
     pub(crate) len: u32,

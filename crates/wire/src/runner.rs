@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
+use goodqueue::{Bytes, Direction, FlowHasher, FlowKey, Header, Nanos, Span};
 
 use crate::channel::Channel;
 use crate::engine::OnDestination;
@@ -18,11 +18,11 @@ use crate::interfaces::{Interfaces, Route};
 use crate::nat::Inside;
 use crate::netlink::Tracking;
 use crate::path::Change;
+use crate::per_direction::PerDirection;
 use crate::pool::{Note, Pool};
 use crate::sample::{Contents, CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, SEND, SUPER_BATCH, Slot};
 use crate::sys::thread;
-use crate::ways::{DOWN, UP, Ways};
 use crate::{Error, Histogram, Result};
 
 /// State shared by a thread of the engine and the engine's handle.
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     /// Start and end of the measurement of sojourn times; initially there is none.
     pub(crate) sojourns: [AtomicU64; 2],
     /// The requested changes, by direction, and whether there are any.
-    pub(crate) changes: Mutex<Vec<(usize, Change)>>,
+    pub(crate) changes: Mutex<Vec<(Direction, Change)>>,
     pub(crate) is_changed: AtomicBool,
     /// What is inside each direction, once that was asked for.
     pub(crate) contents: Mutex<Option<[Contents; 2]>>,
@@ -78,8 +78,8 @@ const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
     /// By direction, for the directions that the channel serves.
-    from: Ways<PacketSocket>,
-    to: Ways<PacketSocket>,
+    from: PerDirection<PacketSocket>,
+    to: PerDirection<PacketSocket>,
     /// See [`Interfaces`].
     interfaces: Interfaces,
     channel: C,
@@ -205,8 +205,8 @@ impl<C: Channel> Runner<C> {
         };
         let from = |way: &Route| whole(PacketSocket::receiving(&way.from, way.which, way.fanout.as_deref())?);
         let to = |way: &Route| whole(PacketSocket::sending(&way.to, way.mark)?);
-        let from = Ways::make(channel.ways(), |way| from(&interfaces.routes[way]))?;
-        let to = Ways::make(channel.ways(), |way| to(&interfaces.routes[way]))?;
+        let from = PerDirection::make(channel.ways(), |way| from(&interfaces.routes[way as usize]))?;
+        let to = PerDirection::make(channel.ways(), |way| to(&interfaces.routes[way as usize]))?;
         let receive_buffer = from.iter().map(PacketSocket::receive_buffer).min().unwrap_or_default();
         let awake = thread::keep_processors_awake();
         let (scheduling, margin) = schedule(spin, &pool, receive_buffer, awake.is_some());
@@ -254,7 +254,9 @@ impl<C: Channel> Runner<C> {
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
         let ways = self.channel.ways();
         let mut paths = [None, None];
-        ways.zip(self.channel.report(ended)).for_each(|(way, path)| paths[way] = Some(path));
+        for (&way, path) in ways.iter().zip(self.channel.report(ended)) {
+            paths[way as usize] = Some(path);
+        }
         Part { last: sample, paths, lateness: self.lateness, cpu, scheduling: self.scheduling, failure }
     }
 
@@ -262,7 +264,7 @@ impl<C: Channel> Runner<C> {
     fn turn(&mut self) -> Result<()> {
         let began = thread::now();
         let mut got = 0;
-        for way in self.channel.ways() {
+        for &way in self.channel.ways() {
             let (count, is_empty) =
                 if self.interfaces.has_super_packets { self.take_super(way)? } else { self.take(way)? };
             // Everything that had arrived when the turn began has been handed in.
@@ -272,7 +274,7 @@ impl<C: Channel> Runner<C> {
             got += count;
         }
         let mut sent = 0;
-        for way in self.channel.ways() {
+        for &way in self.channel.ways() {
             sent += self.send_due(way)?;
         }
         if period(began) > period(self.published) {
@@ -309,21 +311,21 @@ impl<C: Channel> Runner<C> {
         if self.shared.is_asked.swap(false, Ordering::Acquire)
             && let Ok(mut place) = self.shared.contents.lock()
         {
-            *place = Some([UP, DOWN].map(|way| self.channel.contents(way)));
+            *place = Some(Direction::BOTH.map(|way| self.channel.contents(way)));
         }
     }
 
     /// Reads waiting frames from the socket of direction `way` and hands them in. Returns their number, and
     /// whether the socket is empty.
-    fn take(&mut self, way: usize) -> Result<(usize, bool)> {
-        let ask = self.ask[way];
+    fn take(&mut self, way: Direction) -> Result<(usize, bool)> {
+        let ask = self.ask[way as usize];
         let count = self.read(way)?;
         self.admit(way, count);
         Ok((count, count < ask))
     }
 
     /// [`Runner::take`] from a socket with super-packets.
-    fn take_super(&mut self, way: usize) -> Result<(usize, bool)> {
+    fn take_super(&mut self, way: Direction) -> Result<(usize, bool)> {
         // A super-packet may need this many slots if its interface allows short segments.
         let room = self.pool.free() / MOST_SEGMENTS;
         if room == 0 {
@@ -342,7 +344,7 @@ impl<C: Channel> Runner<C> {
 
     /// Hands in frame `place` of the last read of direction `way`. A super-packet is cut into slots, and is
     /// one packet for its queue.
-    fn admit_super(&mut self, way: usize, clocks: &Clocks, place: usize) {
+    fn admit_super(&mut self, way: Direction, clocks: &Clocks, place: usize) {
         let Some(arrival) = self.from[way].arrival(place) else { return };
         let (header, bytes) = (arrival.header, arrival.bytes);
         let Some(meta) = self.interfaces.meta(way, bytes) else {
@@ -356,7 +358,7 @@ impl<C: Channel> Runner<C> {
             return;
         }
         let arrived = clocks.logical(arrival.stamp).max(self.channel.clock(way));
-        if let (UP, Some(destinations)) = (way, &mut self.destinations) {
+        if let (Direction::Up, Some(destinations)) = (way, &mut self.destinations) {
             destinations.see(&meta);
         }
         let inside = self.interfaces.tracking().and_then(|tracking| tracking.inside(way, bytes));
@@ -372,8 +374,8 @@ impl<C: Channel> Runner<C> {
     }
 
     /// Reads waiting frames from the socket of direction `way` into its inbox; returns their number.
-    fn read(&mut self, way: usize) -> Result<usize> {
-        let inbox = &mut self.inbox[way];
+    fn read(&mut self, way: Direction) -> Result<usize> {
+        let inbox = &mut self.inbox[way as usize];
         while inbox.len() < BATCH {
             let Some(frame) = self.pool.take() else { break };
             inbox.push(Slot { frame, ..Slot::default() });
@@ -381,24 +383,24 @@ impl<C: Channel> Runner<C> {
         if inbox.is_empty() {
             self.trouble.pool_exhausted += 1;
         }
-        let ask = self.ask[way].min(inbox.len());
+        let ask = self.ask[way as usize].min(inbox.len());
         let socket = &mut self.from[way];
         let got = match socket.receive(&mut self.pool, &mut inbox[..ask]) {
             Err(errno) if self.interfaces.outlives(&errno) => 0,
             got => got.map_err(|errno| link_error("recvmmsg", socket, errno))?,
         };
-        self.ask[way] = if got == ask { BATCH } else { FEW };
+        self.ask[way as usize] = if got == ask { BATCH } else { FEW };
         Ok(got)
     }
 
     /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
     /// kernel's receive time, so a late reader delays sending (which the lateness histogram shows) but
     /// changes no decision of a queue.
-    fn admit(&mut self, way: usize, count: usize) {
+    fn admit(&mut self, way: Direction, count: usize) {
         let clocks = Clocks::now();
         self.interfaces.tracking().into_iter().for_each(Tracking::packets_came);
         for place in 0..count {
-            let slot = self.inbox[way][place];
+            let slot = self.inbox[way as usize][place];
             if slot.len > self.longest_frame {
                 self.trouble.super_packets += 1;
                 self.pool.give(slot.frame);
@@ -407,7 +409,7 @@ impl<C: Channel> Runner<C> {
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
             match self.interfaces.meta(way, bytes) {
                 Some(meta) => {
-                    if way == UP
+                    if way == Direction::Up
                         && let Some(destinations) = &mut self.destinations
                     {
                         destinations.see(&meta);
@@ -424,11 +426,11 @@ impl<C: Channel> Runner<C> {
                 }
             }
         }
-        self.inbox[way].drain(..count);
+        self.inbox[way as usize].drain(..count);
     }
 
     /// Sends all frames of direction `way` that are due; returns their number.
-    fn send_due(&mut self, way: usize) -> Result<usize> {
+    fn send_due(&mut self, way: Direction) -> Result<usize> {
         let mut sent = 0;
         if self.train(way).is_some_and(|at| thread::now() < at) {
             return Ok(0);
@@ -444,7 +446,7 @@ impl<C: Channel> Runner<C> {
             if self.outbox.is_empty() {
                 return Ok(sent);
             }
-            self.sent_at[way] = now;
+            self.sent_at[way as usize] = now;
             sent += self.outbox.len();
             self.send_outbox(way)?;
         }
@@ -452,7 +454,7 @@ impl<C: Channel> Runner<C> {
 
     /// Sends what is in the outbox, and frees its frames. Frames that the kernel refuses are lost and
     /// counted.
-    fn send_outbox(&mut self, way: usize) -> Result<()> {
+    fn send_outbox(&mut self, way: Direction) -> Result<()> {
         let Runner { to, pool, channel, trouble, interfaces, outbox, .. } = self;
         let socket = &mut to[way];
         for slots in outbox.chunks(SEND) {
@@ -492,8 +494,8 @@ impl<C: Channel> Runner<C> {
             return Ok(false);
         }
         // What arrives on a busy line has time until the frames before it have left.
-        let wakes = |way: usize| self.channel.next_send_of_an_arrival(way).is_none_or(|at| at < until);
-        let sockets = [UP, DOWN].map(|way| self.from.get(way).filter(|_| wakes(way)).map(AsFd::as_fd));
+        let wakes = |way: Direction| self.channel.next_send_of_an_arrival(way).is_none_or(|at| at < until);
+        let sockets = Direction::BOTH.map(|way| self.from.get(way).filter(|_| wakes(way)).map(AsFd::as_fd));
         thread::wait(sockets, until.since(now))?;
         let woke = thread::now();
         self.rest.slept = self.rest.slept + woke.since(now);
@@ -504,8 +506,8 @@ impl<C: Channel> Runner<C> {
     }
 
     /// When direction `way` sends again, if what is due before that waits for others.
-    fn train(&self, way: usize) -> Option<Nanos> {
-        let at = self.sent_at[way] + TOGETHER;
+    fn train(&self, way: Direction) -> Option<Nanos> {
+        let at = self.sent_at[way as usize] + TOGETHER;
         let is_soon = self.channel.next_send(way).is_some_and(|due| due < at);
         (is_soon && self.channel.is_backlogged(way)).then_some(at)
     }
@@ -513,7 +515,7 @@ impl<C: Channel> Runner<C> {
     /// The time until which there is nothing to send if nothing arrives. The first frame may be late by
     /// [`TOGETHER`], if others then leave with it.
     fn next_sending(&self) -> Option<Nanos> {
-        let [up, down] = [UP, DOWN].map(|way| {
+        let [up, down] = Direction::BOTH.map(|way| {
             let due = self.from.get(way).and_then(|_| self.channel.next_send(way))?;
             // A frame that waits for others is late already, so do not spin.
             let exact = || Nanos(due.0.saturating_sub(self.margin.now.0));
@@ -613,14 +615,20 @@ impl Clocks {
 
 /// What frames from one message have in common.
 struct Enqueue {
-    way: usize,
+    way: Direction,
     note: Note,
     flow_hash: u32,
 }
 
 impl Enqueue {
-    fn of(way: usize, meta: &Meta, inside: Option<Inside>, partial: Partial, hasher: &FlowHasher) -> Enqueue {
-        let server = if way == UP { meta.destination } else { meta.source };
+    fn of(
+        way: Direction,
+        meta: &Meta,
+        inside: Option<Inside>,
+        partial: Partial,
+        hasher: &FlowHasher,
+    ) -> Enqueue {
+        let server = if way == Direction::Up { meta.destination } else { meta.source };
         // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
         let (dsfield, host) = (meta.dsfield, host_of(server));
@@ -637,7 +645,7 @@ impl Enqueue {
         };
         Enqueue {
             way,
-            note: Note { dsfield, host, way: way as u8, inside, partial, ..Note::default() },
+            note: Note { dsfield, host, way, inside, partial, ..Note::default() },
             flow_hash: hasher.hash(&flow),
         }
     }
@@ -721,7 +729,7 @@ mod tests {
             fragment: true,
         };
         let hasher = FlowHasher::new(1);
-        let hash = |inside| Enqueue::of(UP, &meta, inside, Partial::default(), &hasher).flow_hash;
+        let hash = |inside| Enqueue::of(Direction::Up, &meta, inside, Partial::default(), &hasher).flow_hash;
         let host = |number| Some([Ipv4Addr::new(10, 3, number, 2), server]);
         assert_ne!(hash(host(1)), hash(host(2)));
         assert_eq!(hash(host(1)), hash(host(1)));

@@ -80,7 +80,7 @@ impl Room {
     }
 
     /// Allocates `items` items with their default value.
-    pub(crate) fn places<T: Copy + Default + 'static>(
+    pub(crate) fn items<T: Copy + Default + 'static>(
         &mut self,
         items: u64,
     ) -> Result<&'static mut [T], Code> {

@@ -70,14 +70,14 @@ impl Wifi {
         let capacity = config.capacity()?;
         let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
         let parts = Parts {
-            flows: room.places(flows.into())?,
-            tins: room.places(tins.into())?,
-            nodes: room.places(nodes.into())?,
-            stations: room.places(stations.into())?,
-            slots: room.places(slots.into())?,
-            bits: room.places(bits.into())?,
+            flows: room.items(flows.into())?,
+            tins: room.items(tins.into())?,
+            nodes: room.items(nodes.into())?,
+            stations: room.items(stations.into())?,
+            slots: room.items(slots.into())?,
+            bits: room.items(bits.into())?,
         };
-        let drops = room.places(drop_places(config.drop_slots, u64::from(slots) + 1))?;
+        let drops = room.items(drop_places(config.drop_slots, u64::from(slots) + 1))?;
         if room.is_measuring() {
             return Ok(None);
         }

@@ -39,7 +39,7 @@ pub(super) fn queues(settings: &Settings, rates: [Rate; 2]) -> Result<[QueueSpec
 }
 
 fn queue(settings: &Settings, direction: Direction, rate: Rate) -> Result<QueueSpec, Error> {
-    let queue = with_instances(settings.own_queue(rate, direction == Direction::Up).map_err(told)?)?;
+    let queue = with_instances(settings.own_queue(rate, direction).map_err(told)?)?;
     if let QueueParams::Cake(cake) = queue.params()
         && cake.autorate_ingress
     {

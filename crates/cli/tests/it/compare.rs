@@ -75,7 +75,7 @@ fn before_and_after_are_compared_and_limits_have_an_exit_code() {
 }
 
 #[test]
-fn seeds_give_intervals_between_runs_and_runs_of_one_queue_belong_together() {
+fn seeds_give_intervals_and_runs_of_one_queue_belong_together() {
     let scratch = Scratch::new("compare-seeds");
     let at = |name: &str| scratch.path(name).display().to_string();
     let (before, after) = (at("before"), at("after"));

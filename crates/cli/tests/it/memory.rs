@@ -49,7 +49,7 @@ fn the_table_of_the_page_is_what_the_command_says() {
 }
 
 #[test]
-fn cake_with_eight_tins_is_within_linux_and_a_station_takes_what_the_page_says() {
+fn cake_with_eight_tins_and_a_station_take_what_the_page_says() {
     let cake = &listed("cake,diffserv=diffserv8")[0];
     let (ours, linux) = (number(&cake["linux"]["ours"]), number(&cake["linux"]["bytes"]));
     assert_eq!((ours, linux), (786_432, 851_968));

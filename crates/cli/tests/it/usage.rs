@@ -17,7 +17,7 @@ pub(crate) fn refused(words: &str, said: &[&str]) {
 }
 
 #[test]
-fn unknown_tests_queues_and_parameters_are_named_with_the_nearest_right_one() {
+fn unknown_tests_queues_and_parameters_are_named_with_the_nearest() {
     refused("run rrull --live", &["rrull", "did you mean rrul?"]);
     refused("run ping --live --queue fqcodel", &["fqcodel", "did you mean fq_codel?"]);
     refused("run ping --live --queue fq_codel,traget=5ms", &["traget", "did you mean target?"]);
@@ -218,7 +218,7 @@ fn a_replay_says_equal_different_or_broken_by_its_exit_code() {
 }
 
 #[test]
-fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
+fn the_exit_code_of_a_packetdrill_script_tells_its_result() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../proof/tests/packetdrill");
     let passed = run(&format!("packetdrill {folder}/rfc7323 {folder}/left-out"));
     assert_eq!(passed.status.code(), Some(0), "{}", stderr(&passed));

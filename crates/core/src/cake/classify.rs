@@ -4,7 +4,7 @@
 use super::InForce;
 use super::modes::{Diffserv, Isolation};
 use super::tin;
-use super::ways::{Bulk, Host, Standing, WAYS, Ways, assign, first_of, matches, place};
+use super::ways::{Bulk, Host, Set, WAYS, WaySet, assign, first_of, matches, place};
 use super::{Cake, Sharing};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
@@ -83,11 +83,11 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
 /// The place of the host `tag` of one direction in a tin with these sets and hosts; `own` is its home place
 /// (Linux 6.1 `sch_cake.c:cake_hash`, `allocate_src`, `allocate_dst`).
 fn host(
-    sets: &mut [Ways],
+    sets: &mut [WaySet],
     hosts: &[Host],
     tag: u32,
     own: u32,
-    tags: impl Fn(&mut Ways) -> &mut [u32; 8],
+    tags: impl Fn(&mut WaySet) -> &mut [u32; 8],
     bulk: impl Fn(&Host) -> Bulk,
 ) -> u16 {
     let (set, own_way) = place(own);
@@ -123,7 +123,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         let own = tin * self.flows + (hashes.flow & (self.flows - 1));
         let (_, _, flows) = self.tables.split();
         let flow = &flows[own as usize];
-        if flow.tag == hashes.flow && flow.vars.standing != Standing::Idle {
+        if flow.tag == hashes.flow && flow.vars.set != Set::Idle {
             self.tins[tin as usize].counters.way_direct += 1;
             return own;
         }
@@ -158,7 +158,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         flow.tag = hashes.flow;
         // The flow gets the hosts of the arriving packet. The counts of a bulk flow move to the new hosts.
         let (first, mask) = (tin * self.flows, self.flows - 1);
-        let is_bulk = flow.vars.standing == Standing::Bulk;
+        let is_bulk = flow.vars.set == Set::Bulk;
         if is_bulk {
             self.sharing.count(hosts, first, flow.source, flow.destination, false);
         }

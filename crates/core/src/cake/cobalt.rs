@@ -1,7 +1,7 @@
 //! COBALT: the control law of `CoDel` without its memory of the last dropping state, and BLUE for
 //! unresponsive flows (Linux 6.1 `sch_cake.c:cobalt_should_drop`, `cobalt_queue_full`, `cobalt_queue_empty`).
 
-use super::ways::Standing;
+use super::ways::Set;
 use crate::{Draws, Reason};
 
 /// Reciprocal square roots of 0 to 15, times 2^32; those of 0 and 1 are `u32::MAX`.
@@ -24,9 +24,9 @@ const REC_INV_SQRT: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// Increment of BLUE's probability on an overflow, in units of 2^-32.
+/// Increment of BLUE's probability on an overflow, in units of 2^-32 (`p_inc`).
 const P_INC: u32 = 1 << 24;
-/// Decrement of that probability on an empty queue.
+/// Decrement of that probability on an empty queue (`p_dec`).
 const P_DEC: u32 = 1 << 20;
 
 /// The times of the control law, ns; each tin has its own.
@@ -66,9 +66,8 @@ pub(super) struct Vars {
     pub(super) p_drop: u32,
     /// Only `true` while `count` is not 0.
     dropping: bool,
-    /// Linux `cake_flow.set`. The law does not use it. It is stored here so that a flow fits into one cache
-    /// line.
-    pub(super) standing: Standing,
+    /// Linux `flow->set`. The law does not use it. It is stored here so that a flow fits into one cache line.
+    pub(super) set: Set,
 }
 
 /// The decision on a packet.
@@ -121,7 +120,7 @@ impl Vars {
         self.count | self.p_drop == 0
     }
 
-    /// Records that a packet passed in time while the law is calm.
+    /// Records that a packet passed in time while the law is calm (the end of `cobalt_should_drop`).
     pub(super) const fn pass(&mut self, law: &Law, now: u64) {
         self.drop_next = now.wrapping_add(law.interval);
     }

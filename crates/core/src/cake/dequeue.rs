@@ -2,7 +2,7 @@
 //! `sch_cake.c:cake_dequeue`).
 
 use super::cobalt::Law;
-use super::ways::{Flow, Host, Standing, Ways, place, share};
+use super::ways::{Flow, Host, Set, WaySet, place, share};
 use super::{Cake, Queued, Sharing, Tin, get_flow_quantum};
 use crate::arena::NIL;
 use crate::memory::Memory;
@@ -109,7 +109,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             lists.decaying_flows.head = head.next;
             return;
         }
-        head.vars.standing = Standing::Idle;
+        head.vars.set = Set::Idle;
         lists.decaying -= 1;
         lists.decaying_flows.remove(flows, index);
         rest(ways, index);
@@ -267,7 +267,7 @@ fn next_new(
         }
         lists.new_flows.head = head.next;
         if head.packets.is_empty() {
-            head.vars.standing = Standing::SparseWait;
+            head.vars.set = Set::SparseWait;
         } else {
             lists.become_bulk(head, hosts, first, sharing);
         }
@@ -301,7 +301,7 @@ fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, dra
 #[allow(clippy::too_many_arguments)]
 fn leave(
     lists: &mut Tin,
-    ways: &mut [Ways],
+    ways: &mut [WaySet],
     hosts: &mut [Host],
     flows: &mut [Flow],
     (index, is_new): (u32, bool),
@@ -314,14 +314,14 @@ fn leave(
     if head.vars.queue_empty(law, now) {
         lists.counters.unresponsive = lists.counters.unresponsive.saturating_sub(1);
     }
-    if head.vars.standing == Standing::Bulk {
+    if head.vars.set == Set::Bulk {
         lists.bulk -= 1;
         sharing.count(hosts, first, head.source, head.destination, false);
     } else {
         lists.sparse -= 1;
     }
     let is_decaying = head.vars.is_decaying(now);
-    head.vars.standing = if is_decaying { Standing::Decaying } else { Standing::Idle };
+    head.vars.set = if is_decaying { Set::Decaying } else { Set::Idle };
     let behind = head.next;
     if is_new {
         lists.new_flows.head = behind;
@@ -337,7 +337,7 @@ fn leave(
 }
 
 /// Records that a flow is on no list.
-fn rest(ways: &mut [Ways], index: u32) {
+fn rest(ways: &mut [WaySet], index: u32) {
     let (set, way) = place(index);
     ways[set].active &= !(1 << way);
 }

@@ -4,7 +4,7 @@
 use super::classify::select_tin;
 use super::length::ewma;
 use super::modes::AckFilter;
-use super::ways::{Standing, place, share};
+use super::ways::{Set, place, share};
 use super::{Cake, Queued, get_flow_quantum, heap};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
@@ -227,14 +227,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         let (ways, hosts, flows) = self.tables.split();
         let woken = &mut flows[index as usize];
         let first = tin * self.flows;
-        match woken.vars.standing {
-            Standing::Sparse | Standing::Bulk => return,
-            Standing::SparseWait => return lists.become_bulk(woken, hosts, first, self.sharing),
-            Standing::Decaying => {
+        match woken.vars.set {
+            Set::Sparse | Set::Bulk => return,
+            Set::SparseWait => return lists.become_bulk(woken, hosts, first, self.sharing),
+            Set::Decaying => {
                 lists.decaying -= 1;
                 lists.decaying_flows.remove(flows, index);
             }
-            Standing::Idle => {
+            Set::Idle => {
                 let (set, way) = place(index);
                 ways[set].active |= 1 << way;
             }
@@ -242,7 +242,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         lists.sparse += 1;
         lists.new_flows.push(flows, index);
         let woken = &mut flows[index as usize];
-        woken.vars.standing = Standing::Sparse;
+        woken.vars.set = Set::Sparse;
         woken.deficit = get_flow_quantum(lists.flow_quantum, share(hosts, first, woken), &mut self.draws);
     }
 

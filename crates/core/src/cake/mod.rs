@@ -68,7 +68,7 @@ pub use mq::Member;
 pub use mq::{CakeMq, Child, Instance, SYNC_TIME};
 pub use params::{InForce, LinkKind, MqParams, Params};
 pub use stats::{State, TinCounters, TinState};
-pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
+pub use ways::{Flow, Host, Ranked, Tables, WAYS, WaySet};
 
 use crate::arena::{Arena, Slot};
 use crate::memory::Memory;
@@ -387,7 +387,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
         if slots.as_ref().is_empty() {
             return Err(BuildError::NoPlace);
         }
-        ways.fill(Ways::default());
+        ways.fill(WaySet::default());
         hosts.fill(Host::default());
         all_flows.fill(Flow::default());
         // At most 65536.

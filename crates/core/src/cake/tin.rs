@@ -5,7 +5,7 @@ use super::Sharing;
 use super::cobalt::Law;
 use super::modes::Diffserv;
 use super::stats::{TinCounters, TinState};
-use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
+use super::ways::{Chain, Flow, Host, Line, Ring, Set};
 use crate::Nanos;
 
 /// The tin of each codepoint, in order.
@@ -103,7 +103,7 @@ impl Tin {
     /// Makes a sparse flow, which has sent more than its share, a bulk flow. The hosts of the tin begin at
     /// `first`.
     pub(super) fn become_bulk(&mut self, flow: &mut Flow, hosts: &mut [Host], first: u32, sharing: Sharing) {
-        flow.vars.standing = Standing::Bulk;
+        flow.vars.set = Set::Bulk;
         self.sparse -= 1;
         self.bulk += 1;
         sharing.count(hosts, first, flow.source, flow.destination, true);

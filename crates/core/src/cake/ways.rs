@@ -8,19 +8,19 @@ use crate::memory::{Memory, Room};
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
 
-/// The state of a flow in its tin. From [`Standing::Sparse`] on an arrival does not change it.
+/// The state of a flow in its tin (Linux `flow->set`). From [`Set::Sparse`] on an arrival does not change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    /// On no list.
+pub(super) enum Set {
+    /// On no list (Linux `CAKE_SET_NONE`).
     #[default]
     Idle,
-    /// Empty, its control state not yet at rest.
+    /// Empty, its control state not yet at rest (Linux `CAKE_SET_DECAYING`).
     Decaying,
-    /// Sparse and empty, on the list of the bulk flows until its turn.
+    /// Sparse and empty, on the list of the bulk flows until its turn (Linux `CAKE_SET_SPARSE_WAIT`).
     SparseWait,
-    /// New, or sending less than its share.
+    /// New, or sending less than its share (Linux `CAKE_SET_SPARSE`).
     Sparse,
-    /// Sending more than its share.
+    /// Sending more than its share (Linux `CAKE_SET_BULK`).
     Bulk,
 }
 
@@ -59,7 +59,8 @@ impl Default for Flow {
     }
 }
 
-/// The number of bulk flows of a host, and the part of a quantum for each of them, in units of 2^-16.
+/// The number of bulk flows of a host (Linux `srchost_bulk_flow_count`, `dsthost_bulk_flow_count`), and the
+/// part of a quantum for each of them, in units of 2^-16.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bulk {
     count: u16,
@@ -102,10 +103,11 @@ impl Host {
     }
 }
 
-/// A set: tags for eight flows, eight source hosts and eight destination hosts of one tin.
+/// A set of the set-associative hash, with eight ways: tags for eight flows, eight source hosts and eight
+/// destination hosts of one tin.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-pub struct Ways {
+pub struct WaySet {
     pub(super) tags: [u32; 8],
     /// Bit i: the flow in place i is on a list.
     pub(super) active: u8,
@@ -126,7 +128,7 @@ pub struct Ranked {
 #[derive(Clone, Debug)]
 pub struct Tables<M: Memory = crate::memory::Usual> {
     /// Sets of eight flows and eight hosts.
-    pub sets: M::Of<Ways>,
+    pub sets: M::Of<WaySet>,
     /// Hosts, source and destination.
     pub hosts: M::Of<Host>,
     /// Flows.
@@ -143,15 +145,15 @@ impl<M: Memory> Tables<M> {
     pub fn new<R: Room<Memory = M>>(room: &mut R, tins: u32, flows: u32) -> Result<Self, R::Error> {
         let all = u64::from(tins) * u64::from(flows);
         Ok(Tables {
-            sets: room.places("sets", all / u64::from(WAYS))?,
-            hosts: room.places("hosts", all)?,
-            flows: room.places("flows", all)?,
-            heap: room.places("heap", u64::from(super::TINS) * u64::from(flows))?,
+            sets: room.items("sets", all / u64::from(WAYS))?,
+            hosts: room.items("hosts", all)?,
+            flows: room.items("flows", all)?,
+            heap: room.items("heap", u64::from(super::TINS) * u64::from(flows))?,
         })
     }
 
     /// Returns sets, hosts and flows.
-    pub(super) fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
+    pub(super) fn split(&mut self) -> (&mut [WaySet], &mut [Host], &mut [Flow]) {
         (self.sets.as_mut(), self.hosts.as_mut(), self.flows.as_mut())
     }
 
@@ -169,7 +171,7 @@ impl Tables<crate::Heap> {
     pub fn on_heap(tins: u32, flows: u32) -> Self {
         let all = tins as usize * flows as usize;
         Tables {
-            sets: alloc::vec![Ways::default(); all / WAYS as usize],
+            sets: alloc::vec![WaySet::default(); all / WAYS as usize],
             hosts: alloc::vec![Host::default(); all],
             flows: alloc::vec![Flow::default(); all],
             heap: alloc::vec![Ranked::default(); super::TINS as usize * flows as usize],
@@ -323,7 +325,7 @@ mod tests {
     #[test]
     fn a_flow_is_one_cache_line_and_a_set_two() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert_eq!(size_of::<Ways>(), 128);
+        assert_eq!(size_of::<WaySet>(), 128);
         assert_eq!((size_of::<Host>(), size_of::<Ranked>()), (8, 8));
     }
 

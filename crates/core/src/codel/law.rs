@@ -175,7 +175,8 @@ impl Vars {
     }
 
     /// One Newton step of `rec_inv_sqrt` towards 1 / sqrt(count): x (3 - count x^2) / 2 in 0.32 fixed
-    /// point, of which the upper 16 bits are kept (RFC 8289 section 5.3 leaves the method open).
+    /// point, of which the upper 16 bits are kept (Linux `codel_Newton_step`; RFC 8289 section 5.3 leaves the
+    /// method open).
     #[allow(clippy::cast_possible_truncation)]
     fn newton_step(&mut self) {
         let root = u64::from(self.rec_inv_sqrt) << 16;
@@ -184,7 +185,7 @@ impl Vars {
         self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(root) >> (31 + 16)) as u16;
     }
 
-    /// `from` + interval / sqrt(count) (RFC 8289 section 5.3 `control_law`).
+    /// `from` + interval / sqrt(count) (RFC 8289 section 5.3 `control_law`; Linux `codel_control_law`).
     #[allow(clippy::cast_possible_truncation)]
     fn control_law(&self, law: &Law, from: Tick) -> Tick {
         let scale = u64::from(self.rec_inv_sqrt) << 16;
@@ -274,7 +275,7 @@ impl Vars {
     }
 
     /// A dequeue found the queue empty: that ends the dropping state and disarms the law, except under
-    /// [`Parity::LinuxStale`].
+    /// [`Parity::LinuxStale`] (Linux `codel_dequeue` without a packet).
     pub(crate) fn found_empty(&mut self, law: &Law) {
         self.dropping = false;
         if law.parity != Parity::LinuxStale {

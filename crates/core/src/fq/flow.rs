@@ -90,7 +90,7 @@ impl Flow {
         self.since = now.0;
     }
 
-    /// Since when it holds no packet; `None` for a flow with packets.
+    /// Since when it holds no packet (Linux `age`); `None` for a flow with packets.
     pub(super) const fn idle_since(&self) -> Option<Nanos> {
         if self.place == DETACHED { Some(Nanos(self.since)) } else { None }
     }
@@ -121,8 +121,9 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Inserts a packet in the order of the times; `false` if no place is free. Inserting a packet before the
-    /// tail's time takes time in proportion to the number of early packets of the flow, at most its limit.
+    /// Inserts a packet in the order of the times (Linux `flow_queue_add`); `false` if no place is free.
+    /// Inserting a packet before the tail's time takes time in proportion to the number of early packets of
+    /// the flow, at most its limit.
     pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: &P, time: Nanos, is_timed: bool) -> bool
     where
         S: Storage<Node<P>>,
@@ -155,7 +156,7 @@ impl<S> Nodes<S> {
         true
     }
 
-    /// Whether the packet that leaves next is one of the early ones.
+    /// Whether the packet that leaves next is one of the early ones (Linux `fq_peek`).
     fn is_early<P: Copy>(&self, flow: &Flow) -> bool
     where
         S: Storage<Node<P>>,
@@ -190,7 +191,8 @@ impl<S> Nodes<S> {
         [time(flow.early), time(flow.head)].into_iter().flatten().min()
     }
 
-    /// Removes the packet that leaves next. It can be read in its place until the next packet is inserted.
+    /// Removes the packet that leaves next (Linux `fq_peek` and `fq_erase_head`). It can be read in its place
+    /// until the next packet is inserted.
     pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<&mut Node<P>>
     where
         S: Storage<Node<P>>,

@@ -142,8 +142,8 @@ impl Build for Params {
         (<R::Memory as Memory>::Of<u32>, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Node<P>>),
         R::Error,
     > {
-        let buckets = room.places("buckets", self.buckets.into())?;
-        let flows = room.places("flows", self.flows.into())?;
+        let buckets = room.items("buckets", self.buckets.into())?;
+        let flows = room.items("flows", self.flows.into())?;
         Ok((buckets, flows, room.packets(context.places)?))
     }
 }

@@ -73,7 +73,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         index
     }
 
-    /// Restarts a flow whose socket has a new connection (part of Linux `fq_classify`).
+    /// Restarts a flow whose socket has a new connection (part of Linux `fq_classify`, with
+    /// `fq_flow_unset_throttled`).
     fn start_anew(&mut self, index: u32, hash: u32) {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];

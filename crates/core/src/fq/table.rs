@@ -66,8 +66,8 @@ impl<H: Storage<u32>> Table<H> {
         index
     }
 
-    /// Whether idle flows must be freed: there are many flows and more than half of them are idle, or none is
-    /// free.
+    /// Whether idle flows must be freed: there are many flows and more than half of them are idle (the test
+    /// of Linux `fq_classify` before `fq_gc`), or none is free.
     pub(super) fn is_crowded(&self) -> bool {
         self.len >= self.enough && self.is_wasteful()
     }
@@ -78,8 +78,8 @@ impl<H: Storage<u32>> Table<H> {
         self.inactive > 0 && (self.free == NIL || is_wasteful)
     }
 
-    /// Frees flows in the bucket of `key` that have been idle for 3 s; if no flow is free, any idle flows
-    /// (Linux `fq_gc`). Returns their number.
+    /// Frees flows in the bucket of `key` that have been idle for 3 s (Linux `fq_gc`, `FQ_GC_AGE`); if no
+    /// flow is free, any idle flows. Returns their number.
     pub(super) fn gc(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);

@@ -97,6 +97,6 @@ impl Build for Params {
     ) -> Result<(<R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<P>>), R::Error> {
         // One slot more than packets: an arrival above the limit takes a slot before another packet is
         // dropped.
-        Ok((room.places("flows", self.flows.into())?, room.packets(context.places + 1)?))
+        Ok((room.items("flows", self.flows.into())?, room.packets(context.places + 1)?))
     }
 }

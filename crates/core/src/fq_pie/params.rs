@@ -93,7 +93,7 @@ impl Build for Params {
         room: &mut R,
     ) -> Result<(Rng, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error>
     {
-        let flows = room.places("flows", self.flows.into())?;
+        let flows = room.items("flows", self.flows.into())?;
         Ok((context.draws, flows, room.packets(context.places)?))
     }
 }

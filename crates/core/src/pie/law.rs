@@ -105,7 +105,8 @@ impl Law {
         delta
     }
 
-    /// The tick stored with a packet when it is queued: 0 with the drain rate estimator.
+    /// The tick stored with a packet when it is queued: 0 with the drain rate estimator (Linux
+    /// `pie_set_enqueue_time`).
     // The plain attributes of `pie/` gain no time (0 %; `fq_pie` -27 %), but scenario A needs them for its
     // bar in instructions (docs/performance.md).
     #[inline]
@@ -127,7 +128,7 @@ const INVALID: u64 = u64::MAX;
 pub struct Vars {
     /// Drop probability in units of 1/[`MAX_PROB`].
     pub prob: u64,
-    /// Sum of the probabilities since the last drop.
+    /// Sum of the probabilities since the last drop, in units of 1/[`MAX_PROB`].
     pub accu_prob: u64,
     /// The last delay measured.
     pub qdelay: u64,
@@ -261,11 +262,12 @@ impl Vars {
             self.init();
             return false;
         }
-        self.move_on(law, backlog)
+        self.update_probability(law, backlog)
     }
 
-    /// The same, if the probability may change. Returns whether anything changed.
-    fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
+    /// The rest of `pie_calculate_probability`, if the probability may change. Returns whether anything
+    /// changed.
+    fn update_probability(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
         let mut is_changed = false;
         let (qdelay, qdelay_old) = self.delays(law, backlog);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_packet_takes_one_opportunity_and_what_is_left_of_it_goes_to_the_next() {
+    fn a_full_packet_takes_one_opportunity_and_the_next_gets_its_rest() {
         let mut line = Line::from_mahimahi("2\n5\n5\n10\n").expect("a trace");
         let mut begin = |now: u64, bytes| line.begin(Nanos(now * 1_000_000), bytes).0 / 1_000_000;
         assert_eq!(begin(0, 1514), 2);

@@ -62,10 +62,12 @@ impl Reciprocal {
 
 /// What to do with an arrival.
 pub(crate) enum Action {
+    /// Neither drop nor mark (Linux `RED_DONT_MARK`).
     Pass,
-    /// Drop or mark: the average is between the thresholds, and the draw has decided so.
+    /// Drop or mark: the average is between the thresholds, and the draw has decided so (Linux
+    /// `RED_PROB_MARK`).
     Probable,
-    /// Drop or mark: the average is above the upper threshold.
+    /// Drop or mark: the average is above the upper threshold (Linux `RED_HARD_MARK`).
     Forced,
 }
 
@@ -117,12 +119,12 @@ impl Law {
         Law { max_p, max_p_reciprocal: Reciprocal::new(per_byte), ..self }
     }
 
-    /// Whether [`Action::Probable`] marks (Linux `sch_red.c:red_use_ecn`).
+    /// Whether [`Action::Probable`] marks (Linux `sch_red.c:red_use_ecn`, `sch_sfq.c:sfq_prob_mark`).
     pub(crate) const fn marks_probable(&self) -> bool {
         self.params.ecn
     }
 
-    /// Whether [`Action::Forced`] marks (Linux `sch_red.c:red_use_harddrop`).
+    /// Whether [`Action::Forced`] marks (Linux `sch_red.c:red_use_harddrop`, `sch_sfq.c:sfq_hard_mark`).
     pub(crate) const fn marks_forced(&self) -> bool {
         self.params.ecn && !self.params.harddrop
     }
@@ -135,7 +137,7 @@ pub(crate) struct Vars {
     pub(crate) qavg: u64,
     /// Packets since the random number was drawn; -1: the average was not between the thresholds.
     qcount: i32,
-    /// The current random number.
+    /// The current random number (Linux `qR`).
     q_r: u32,
 }
 
@@ -164,22 +166,23 @@ impl Vars {
             self.qcount = -1;
             return Action::Pass;
         }
-        if self.qavg >= u64::from(red.qth_max) {
-            self.qcount = -1;
-            return Action::Forced;
-        }
-        self.qcount = self.qcount.wrapping_add(1);
-        if self.qcount != 0 {
-            let above = (self.qavg - u64::from(red.qth_min)) >> red.params.wlog;
-            if above.wrapping_mul(i64::from(self.qcount).cast_unsigned()) < u64::from(self.q_r) {
-                return Action::Pass;
+        if self.qavg < u64::from(red.qth_max) {
+            self.qcount = self.qcount.wrapping_add(1);
+            if self.qcount != 0 {
+                let above = (self.qavg - u64::from(red.qth_min)) >> red.params.wlog;
+                // Linux `red_mark_probability`.
+                if above.wrapping_mul(i64::from(self.qcount).cast_unsigned()) < u64::from(self.q_r) {
+                    return Action::Pass;
+                }
+                self.qcount = 0;
+                self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
+                return Action::Probable;
             }
-            self.qcount = 0;
             self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
-            return Action::Probable;
+            return Action::Pass;
         }
-        self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
-        Action::Pass
+        self.qcount = -1;
+        Action::Forced
     }
 }
 

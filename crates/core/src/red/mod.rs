@@ -78,7 +78,7 @@ pub struct Red<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     law: Law,
     vars: Vars,
     inner: Fifo<P, M>,
-    /// Since when the queue has been idle: when a dequeue found it empty.
+    /// Since when the queue has been idle: when a dequeue found it empty (Linux `qidlestart`).
     idle_since: Option<Nanos>,
     /// When the probability is adjusted next.
     next_step: Nanos,

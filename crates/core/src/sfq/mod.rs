@@ -432,7 +432,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 }
 
-/// Appends the slot `index` to the round.
+/// Appends the slot `index` to the round (part of Linux `sfq_enqueue`).
 fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
     let first = match slots.get_mut(*tail as usize) {
         Some(tail) => core::mem::replace(&mut tail.next, index),
@@ -444,7 +444,8 @@ fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
     }
 }
 
-/// Removes the slot `index`, which is next in turn, from the round.
+/// Removes the slot `index`, which is next in turn, from the round (part of Linux `sfq_dequeue` and
+/// `sfq_drop`).
 fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     let next = slots.get(index as usize).map_or(NIL, |slot| slot.next);
     if next == index {

@@ -106,8 +106,8 @@ impl Build for Params {
         ),
         R::Error,
     > {
-        let buckets = room.places("buckets", self.divisor.into())?;
-        let slots = room.places("flows", self.flows.into())?;
+        let buckets = room.items("buckets", self.divisor.into())?;
+        let slots = room.items("flows", self.flows.into())?;
         let nodes = room.packets(u64::from(self.limit()) + 1)?;
         Ok((context.draws, buckets, slots, nodes))
     }

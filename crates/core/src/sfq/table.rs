@@ -79,7 +79,7 @@ impl<S> Nodes<S> {
         }
     }
 
-    /// Puts a packet at the tail of a slot, empty or not.
+    /// Puts a packet at the tail of a slot, empty or not (Linux `slot_queue_add`).
     pub(super) fn put<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -95,8 +95,8 @@ impl<S> Nodes<S> {
         self.nodes.as_mut().get_mut(slot.head as usize).map(|node| &mut node.packet)
     }
 
-    /// Removes the packet at the head of a slot. The packet stays in its place until the next
-    /// [`Nodes::push`], so the caller can read it without a copy.
+    /// Removes the packet at the head of a slot (Linux `slot_dequeue_head`). The packet stays in its place
+    /// until the next [`Nodes::push`], so the caller can read it without a copy.
     pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
@@ -108,7 +108,7 @@ impl<S> Nodes<S> {
         Some(&node.packet)
     }
 
-    /// Removes the packet at the tail of a slot.
+    /// Removes the packet at the tail of a slot (Linux `slot_dequeue_tail`).
     pub(super) fn pop_tail<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
@@ -182,7 +182,7 @@ pub(super) struct Depths {
     /// The first of the longest slots; [`NIL`] if no slot has two packets. It is separate from the others, so
     /// that a slot that is longer than all others can grow and shrink without being moved.
     top: u32,
-    /// Packets in the longest slot; also 1 if all slots are empty.
+    /// Packets in the longest slot; also 1 if all slots are empty (Linux `cur_depth`).
     pub(super) longest: u32,
     /// The first free slot.
     free: u32,
@@ -205,13 +205,13 @@ impl Depths {
         self.free
     }
 
-    /// Takes `slot`, the next free one, for one packet.
+    /// Takes `slot`, the next free one, for one packet (Linux `sfq_inc` of an empty slot).
     pub(super) const fn take(&mut self, slot: &mut Slot) {
         self.free = slot.after;
         slot.qlen = 1;
     }
 
-    /// Frees a slot that has lost its only packet.
+    /// Frees a slot that has lost its only packet (Linux `sfq_dec` to an empty slot).
     pub(super) const fn give_back(&mut self, slot: &mut Slot, index: u32) {
         slot.qlen = 0;
         slot.after = self.free;
@@ -229,7 +229,7 @@ impl Depths {
         &mut self.heads[(depth & MAX_DEPTH) as usize]
     }
 
-    /// Removes a slot from the list for `depth` packets, at least two.
+    /// Removes a slot from the list for `depth` packets, at least two (Linux `sfq_unlink`).
     fn unlink(&mut self, slots: &mut [Slot], index: u32, depth: u32) {
         let Some(&Slot { after, before, .. }) = slots.get(index as usize) else { return };
         match slots.get_mut(before as usize) {
@@ -255,8 +255,8 @@ impl Depths {
             self.unlink(slots, index, depth);
         }
         let first = if depth == self.longest {
-            // The slot is now the only longest one. The list of the former longest ones is stored, unless they
-            // have one packet: such slots are in no list.
+            // The slot is now the only longest one. The list of the former longest ones is stored, unless
+            // they have one packet: such slots are in no list.
             if depth > 1 {
                 *self.lower(depth) = self.top;
             }
@@ -297,7 +297,7 @@ impl Depths {
     }
 }
 
-/// Puts the slot `index` before `first`, the first slot of its list until now.
+/// Puts the slot `index` before `first`, the first slot of its list until now (part of Linux `sfq_link`).
 fn put_first(slots: &mut [Slot], index: u32, first: u32) {
     if let Some(slot) = slots.get_mut(index as usize) {
         (slot.after, slot.before) = (first, NIL);

@@ -66,8 +66,8 @@ impl Build for Params {
         (<R::Memory as Memory>::Of<u64>, <R::Memory as Memory>::Of<List>, <R::Memory as Memory>::Of<Slot<P>>),
         R::Error,
     > {
-        let words = room.places("words", words(self.slots() as usize) as u64)?;
-        let slots = room.places("slots", self.slots().into())?;
+        let words = room.items("words", words(self.slots() as usize) as u64)?;
+        let slots = room.items("slots", self.slots().into())?;
         Ok((words, slots, room.packets(context.places)?))
     }
 }

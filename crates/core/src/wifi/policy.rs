@@ -278,8 +278,8 @@ impl Policy for Groups {
 
 /// Stations whose weights a policy sets: those of a [`TxStack`], or of a real access point.
 pub trait Stations {
-    /// Stations have numbers below this one.
-    fn places(&self) -> u32;
+    /// Number of slots for stations. Stations have numbers below this one.
+    fn slots(&self) -> u32;
 
     /// Whether packets wait for the station; `None` if no station has this number.
     fn has_packets(&self, station: StationId) -> Option<bool>;
@@ -289,7 +289,7 @@ pub trait Stations {
 }
 
 impl<P: Packet> Stations for TxStack<P> {
-    fn places(&self) -> u32 {
+    fn slots(&self) -> u32 {
         self.capacity().stations
     }
 
@@ -318,8 +318,8 @@ pub struct PolicyTimer<T> {
 impl<T: Policy> PolicyTimer<T> {
     /// A timer for these stations, first due at `start`. An interval of 0 counts as 1 ns.
     pub fn new(policy: T, interval: Span, start: Nanos, stations: &impl Stations) -> PolicyTimer<T> {
-        let places = stations.places() as usize;
-        let (seen, members) = (alloc::vec![None; places], Vec::with_capacity(places));
+        let slots = stations.slots() as usize;
+        let (seen, members) = (alloc::vec![None; slots], Vec::with_capacity(slots));
         PolicyTimer { policy, interval: Span(interval.0.max(1)), next: start, seen, members }
     }
 
@@ -339,7 +339,7 @@ impl<T: Policy> PolicyTimer<T> {
         self.next = now + self.interval;
         self.members.clear();
         let expiry = self.interval.0.saturating_mul(ACTIVE_HALVES) / 2;
-        self.seen.resize(self.seen.len().max(stations.places() as usize), None);
+        self.seen.resize(self.seen.len().max(stations.slots() as usize), None);
         for (station, seen) in (0..).map(StationId).zip(&mut self.seen) {
             let Some(has_packets) = stations.has_packets(station) else {
                 *seen = None;

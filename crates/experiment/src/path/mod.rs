@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn uploads_have_the_system_s_own_congestion_control_where_the_usual_one_cannot_be_had() {
+    fn without_the_usual_congestion_control_uploads_have_the_system_s_own() {
         let lacks =
             |name: &str| Err(NetError::NoCongestionControl { name: name.into(), available: "reno".into() });
         let test = |name: &str| {

@@ -137,7 +137,7 @@ fn kept(event: &TraceEvent, at_ns: u64) -> Event {
             goodqueue_sim::What::Dropped(reason) => What::Dropped(reason.name()),
             goodqueue_sim::What::Delivered => What::Delivered,
         },
-        way: match event.way {
+        leg: match event.leg {
             goodqueue_sim::Leg::Data => Leg::Data,
             goodqueue_sim::Leg::Ack => Leg::Ack,
         },

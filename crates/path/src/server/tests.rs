@@ -100,7 +100,7 @@ fn a_late_probe_does_not_shift_the_window() {
 }
 
 #[test]
-fn irtts_client_is_answered_when_it_asks_again_and_gets_no_more_than_it_sent() {
+fn irtts_client_may_ask_again_and_gets_no_more_than_it_sent() {
     let mut desk = Desk::new(Limits::default(), None);
     let client = addr("192.0.2.1:9");
     let ours = OpenRequest { try_only: false, params: asked(S, 0) }.emit(false);

@@ -152,7 +152,7 @@ fn loopback_a_client_without_the_key_gets_nothing() {
 }
 
 #[test]
-fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection() {
+fn loopback_a_flow_must_come_from_the_address_of_its_control_connection() {
     let secret = secret();
     let at = free_port();
     let six = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), at.port());

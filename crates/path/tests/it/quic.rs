@@ -178,7 +178,7 @@ fn loopback_the_wrong_word_makes_no_connection() {
 }
 
 #[test]
-fn loopback_a_stranger_gets_nothing_and_a_client_s_address_no_more_than_it_sent() {
+fn loopback_strangers_get_nothing_and_clients_no_more_than_they_sent() {
     served(Bounds::default(), |tcp, udp| {
         // The first packets of real connections, as a socket in between sees them.
         let tap = UdpSocket::bind((V4, 0)).expect("a socket");

@@ -216,7 +216,7 @@ fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
 }
 
 #[test]
-fn probing_of_a_dead_path_ends_after_the_longest_time_that_it_can_hold_a_probe() {
+fn probing_of_a_dead_path_ends_when_it_can_hold_no_probe_any_more() {
     let least_timeout = Span::from_secs(20);
     let dies = |seq: u32| if seq < 10_000 { vec![MS] } else { vec![] };
     let (samples, _) = run(ProberConfig { least_timeout, ..config(60_000) }, &dies, &|_| vec![MS], None);

@@ -57,7 +57,7 @@ pub struct Media {
     pub count: u16,
     /// When the frame was captured, ns from the start of the load; negative as two's complement.
     pub captured: u64,
-    /// When the datagram was sent, in the same way.
+    /// When the datagram was sent, ns from the start of the load; negative as two's complement.
     pub sent: u64,
     /// Round trip measured by the sender, µs; 0: none yet.
     pub rtt_us: u32,
@@ -70,7 +70,7 @@ pub struct Media {
 /// The receiver's feedback to the sender (RFC 8698, section 5.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
-    /// `sent` of the newest media packet, for the round trip.
+    /// `sent` of the newest media packet, for the round trip; ns.
     pub echo: u64,
     /// Time since that packet arrived, ns.
     pub held: u32,

@@ -126,7 +126,7 @@ fn the_grammar_of_the_suites_is_read() {
 }
 
 #[test]
-fn a_setting_in_a_file_beside_the_script_counts_and_one_that_is_missing_is_named() {
+fn a_setting_beside_the_script_counts_and_a_missing_one_is_named() {
     let folder = std::env::temp_dir().join(format!("goodqueue-packetdrill-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("settings.sh"), "sysctl -q net.ipv4.tcp_timestamps=0\n").expect("a file");

@@ -53,10 +53,10 @@ impl Mark {
 /// The time window from well before the first loss of data to well after its repair, ns.
 fn window(events: &[&Event]) -> (u64, u64) {
     let opening = events.first().map_or(0, |event| event.at_ns);
-    let lost = events.iter().find(|e| e.way == Leg::Data && matches!(e.what, What::Dropped(_)));
+    let lost = events.iter().find(|e| e.leg == Leg::Data && matches!(e.what, What::Dropped(_)));
     let repair = lost.and_then(|lost| {
         let mends = |e: &&&Event| {
-            let is_news = e.way == Leg::Ack && e.what == What::Delivered && e.at_ns > lost.at_ns;
+            let is_news = e.leg == Leg::Ack && e.what == What::Delivered && e.at_ns > lost.at_ns;
             is_news && e.segment.ack > lost.segment.seq
         };
         events.iter().find(mends).map(|mended| (lost.at_ns, mended.at_ns))
@@ -77,7 +77,7 @@ pub(crate) fn draw(trace: &Trace) -> Scene {
     let all = trace.by_time();
     let (from, to) = window(&all);
     let shown: Vec<&Event> = all.into_iter().filter(|e| (from..=to).contains(&e.at_ns)).collect();
-    let numbers = shown.iter().map(|e| match e.way {
+    let numbers = shown.iter().map(|e| match e.leg {
         Leg::Data => (e.segment.seq, e.segment.end()),
         Leg::Ack => (e.segment.ack, e.segment.ack),
     });
@@ -121,7 +121,7 @@ fn legend(scene: &mut Scene) {
 fn lines(mark: Mark, events: &[&Event], frame: &Frame) -> Vec<Vec<Point>> {
     let at = |e: &Event, number: u64| frame.at(e.at_ns as f64 / 1e9, kilobytes(number));
     let upright = |e: &Event, [low, high]: [u64; 2]| vec![at(e, low), at(e, high)];
-    let is = |e: &Event, way, what| e.way == way && e.what == what;
+    let is = |e: &Event, leg, what| e.leg == leg && e.what == what;
     let sent = |again: bool| {
         let chosen =
             events.iter().filter(move |e| is(e, Leg::Data, What::Sent) && e.segment.retransmitted == again);
@@ -138,7 +138,7 @@ fn lines(mark: Mark, events: &[&Event], frame: &Frame) -> Vec<Vec<Point>> {
             vec![points.first().copied().into_iter().chain(steps).collect()]
         }
         Mark::Lost => {
-            let lost = events.iter().filter(|e| e.way == Leg::Data && matches!(e.what, What::Dropped(_)));
+            let lost = events.iter().filter(|e| e.leg == Leg::Data && matches!(e.what, What::Dropped(_)));
             lost.flat_map(|e| {
                 let (x, y) = at(e, e.segment.seq);
                 [vec![(x - 5.0, y - 5.0), (x + 5.0, y + 5.0)], vec![(x - 5.0, y + 5.0), (x + 5.0, y - 5.0)]]

@@ -107,7 +107,7 @@ fn an_aqm_drops_before_it_is_full() {
 }
 
 #[test]
-fn a_policer_drops_and_a_line_that_loses_at_random_does_so_without_load_too() {
+fn a_policer_drops_under_load_and_a_lossy_line_also_without() {
     let mut record = Load { lost: |_| 8, ..STEADY }.record();
     let kind = |record: &Record| queue_kind(record, &record.runs[0]).map(|found| found.kind);
     assert_eq!(kind(&record), Some(FoundKind::Policer));

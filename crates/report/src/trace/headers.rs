@@ -16,7 +16,7 @@ const DF: u16 = 0x4000;
 pub(super) fn append(trace: &Trace, event: &Event, out: &mut Vec<u8>) -> u32 {
     let [sender, receiver] = trace.ends;
     // Locally administered addresses: 1 is the sender, 2 the receiver.
-    let (source, destination, macs) = match event.way {
+    let (source, destination, macs) = match event.leg {
         Leg::Data => (sender, receiver, [2, 1]),
         Leg::Ack => (receiver, sender, [1, 2]),
     };

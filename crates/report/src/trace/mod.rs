@@ -39,7 +39,7 @@ pub struct Event {
     /// What happened.
     pub what: What,
     /// The direction of the segment.
-    pub way: Leg,
+    pub leg: Leg,
     /// Number of the link.
     pub link: u32,
     /// The IP header's DS byte, ECN included.

@@ -144,7 +144,7 @@ fn packet(trace: &Trace, event: &Event, body: &mut Vec<u8>) {
 
 /// The interface that captures an event, and whether the packet is outbound or inbound there.
 fn seen(event: &Event) -> (u32, Option<u32>) {
-    match (event.what, event.way) {
+    match (event.what, event.leg) {
         (What::Sent, Leg::Data) => (0, Some(OUTBOUND)),
         (What::Delivered, Leg::Ack) => (0, Some(INBOUND)),
         (What::Delivered, Leg::Data) => (1, Some(INBOUND)),

@@ -49,7 +49,7 @@ struct Graph<'a> {
 impl Graph<'_> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let Event { at_ns: at, segment, .. } = event;
-        match (event.way, event.what) {
+        match (event.leg, event.what) {
             (Leg::Data, What::Sent) => self.sent(*at, segment),
             (Leg::Data, What::Dropped(reason)) => {
                 self.point("orange", "x", *at, segment.seq)?;

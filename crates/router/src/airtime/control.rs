@@ -25,7 +25,7 @@ pub struct Rules {
 
 /// A station at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct StationState<'a> {
     /// Its address.
     pub mac: Mac,
     /// Number of the interface that it joined.
@@ -57,7 +57,7 @@ impl Controller {
 
     /// The changes of weights at `now`, for these stations. A station without a membership is outside all
     /// groups, with weight 1; its weight does not change under a static policy.
-    pub fn update(&mut self, now: Nanos, stations: &[Standing<'_>]) -> Vec<Weight> {
+    pub fn update(&mut self, now: Nanos, stations: &[StationState<'_>]) -> Vec<Weight> {
         for slot in &mut self.places.slots {
             let is_here = |known: &Slot| stations.iter().any(|station| known.is(station));
             if slot.as_ref().is_some_and(|known| !is_here(known)) {
@@ -76,7 +76,7 @@ impl Controller {
         std::mem::take(&mut self.places.changes)
     }
 
-    fn join(&mut self, station: &Standing<'_>) {
+    fn join(&mut self, station: &StationState<'_>) {
         let free = self.places.slots.iter().position(Option::is_none);
         let at = free.unwrap_or_else(|| {
             self.places.slots.push(None);
@@ -123,13 +123,13 @@ struct Slot {
 }
 
 impl Slot {
-    fn is(&self, station: &Standing<'_>) -> bool {
+    fn is(&self, station: &StationState<'_>) -> bool {
         (self.mac, self.index) == (station.mac, station.index)
     }
 }
 
 impl Stations for Places {
-    fn places(&self) -> u32 {
+    fn slots(&self) -> u32 {
         u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
     }
 
@@ -179,8 +179,8 @@ mod tests {
         Controller::new(rules, Nanos(0))
     }
 
-    fn standing(number: u8, has_packets: bool) -> Standing<'static> {
-        Standing { mac: mac(number), index: 3, interface: "wlan0", has_packets, weight: None }
+    fn state(number: u8, has_packets: bool) -> StationState<'static> {
+        StationState { mac: mac(number), index: 3, interface: "wlan0", has_packets, weight: None }
     }
 
     fn weights(changes: &[Weight]) -> Vec<(u8, u16)> {
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn groups_share_whatever_their_numbers() {
         let mut controller = guests(Mode::Weighted);
-        let all: Vec<Standing<'_>> = (1..=4).map(|number| standing(number, true)).collect();
+        let all: Vec<StationState<'_>> = (1..=4).map(|number| state(number, true)).collect();
         let changes = controller.update(Nanos(0), &all);
         assert_eq!(weights(&changes), [(1, 1024), (2, 341), (3, 341), (4, 341)]);
         assert_eq!((changes[0].index, &*changes[0].interface), (3, "wlan0"));
@@ -202,25 +202,25 @@ mod tests {
             [(1, 1024), (2, 1024)],
             "the driver does not tell that it has the first"
         );
-        let known = |station: &Standing<'static>| Standing { weight: Some(1024), ..*station };
-        let both: Vec<Standing<'_>> = all[..2].iter().map(known).collect();
+        let known = |station: &StationState<'static>| StationState { weight: Some(1024), ..*station };
+        let both: Vec<StationState<'_>> = all[..2].iter().map(known).collect();
         assert_eq!(controller.update(Nanos(400_000_000), &both), [], "nothing new to say");
         // The controller overwrites a weight that something else has set.
-        let meddled = Standing { weight: Some(256), ..both[0] };
+        let meddled = StationState { weight: Some(256), ..both[0] };
         assert_eq!(weights(&controller.update(Nanos(600_000_000), &[meddled, both[1]])), [(1, 1024)]);
     }
 
     #[test]
     fn the_number_of_a_station_that_left_goes_to_the_next() {
         let mut controller = guests(Mode::Weighted);
-        let _ = controller.update(Nanos(0), &[standing(1, true), standing(2, true)]);
+        let _ = controller.update(Nanos(0), &[state(1, true), state(2, true)]);
         // Station 1 leaves and two guests join. The first gets its number, but is still a guest.
-        let three = [standing(2, true), standing(3, true), standing(4, true)];
+        let three = [state(2, true), state(3, true), state(4, true)];
         let changes = controller.update(Nanos(200_000_000), &three);
         assert_eq!(weights(&changes), [(3, 1024), (2, 1024), (4, 1024)], "only guests: equal weights");
         assert_eq!(controller.places.slots.len(), 3);
         // A station that roamed counts as a different one here.
-        let roamed = Standing { index: 4, interface: "wlan1", ..standing(2, true) };
+        let roamed = StationState { index: 4, interface: "wlan1", ..state(2, true) };
         let changes = controller.update(Nanos(400_000_000), &[roamed]);
         assert_eq!((changes[0].index, changes[0].weight), (4, 1024));
     }
@@ -228,24 +228,24 @@ mod tests {
     #[test]
     fn a_station_is_active_for_half_a_second() {
         let mut controller = guests(Mode::Weighted);
-        let busy = [standing(1, true), standing(2, true), standing(3, true)];
+        let busy = [state(1, true), state(2, true), state(3, true)];
         assert_eq!(weights(&controller.update(Nanos(0), &busy)), [(1, 1024), (2, 512), (3, 512)]);
-        let weighed = |weight| Standing { weight: Some(weight), ..standing(2, true) };
-        let quiet = [standing(1, false), weighed(512), standing(3, false)];
+        let weighed = |weight| StationState { weight: Some(weight), ..state(2, true) };
+        let quiet = [state(1, false), weighed(512), state(3, false)];
         // At 200 and 400 ms the others still count, and the driver does not report their weights.
         for (time, expected) in [(200, vec![(1, 1024), (3, 512)]), (400, vec![(1, 1024), (3, 512)])] {
             assert_eq!(weights(&controller.update(Nanos(time * 1_000_000), &quiet)), expected, "{time} ms");
         }
-        let quiet = [standing(1, false), weighed(512), standing(3, false)];
+        let quiet = [state(1, false), weighed(512), state(3, false)];
         assert_eq!(weights(&controller.update(Nanos(600_000_000), &quiet)), [(2, 1024)], "alone");
     }
 
     #[test]
     fn a_limit_binds_only_where_stations_would_have_more() {
         let mut few = guests(Mode::Limit);
-        let two = [standing(1, true), standing(2, true)];
+        let two = [state(1, true), state(2, true)];
         assert_eq!(weights(&few.update(Nanos(0), &two)), [(1, 1024), (2, 1024)]);
-        let all: Vec<Standing<'_>> = (1..=3).map(|number| standing(number, true)).collect();
+        let all: Vec<StationState<'_>> = (1..=3).map(|number| state(number, true)).collect();
         let changes = few.update(Nanos(200_000_000), &all);
         assert_eq!(weights(&changes), [(1, 1024), (2, 512), (3, 512)]);
     }
@@ -255,7 +255,7 @@ mod tests {
         let membership = |of: Mac, _: &str| (of == mac(1)).then_some((None, 512));
         let rules = Rules { groups: None, interval: INTERVAL, membership: Box::new(membership) };
         let mut controller = Controller::new(rules, Nanos(0));
-        let both = [standing(1, false), standing(2, true)];
+        let both = [state(1, false), state(2, true)];
         assert_eq!(weights(&controller.update(Nanos(0), &both)), [(1, 512)]);
         assert_eq!(controller.update(Nanos(1_000_000_000), &both), []);
         // It comes back, with the kernel's default.

@@ -19,7 +19,7 @@ mod view;
 use std::fmt;
 use std::time::Instant;
 
-pub use control::{Controller, Membership, MembershipOf, Rules, Standing};
+pub use control::{Controller, Membership, MembershipOf, Rules, StationState};
 pub use debugfs::{Deficits, PerAc};
 pub use hold::{Hold, left, restore};
 #[doc(hidden)]
@@ -185,11 +185,11 @@ impl Snapshot {
 
     /// The stations of one radio, for a [`Controller`].
     #[must_use]
-    pub fn standing(&self, radio: u32) -> Vec<Standing<'_>> {
-        let standing = |seen: &'_ StationSnapshot| {
+    pub fn station_states(&self, radio: u32) -> Vec<StationState<'_>> {
+        let state = |seen: &'_ StationSnapshot| {
             let interface = &self.interfaces[seen.interface];
             let station = &seen.station;
-            (interface.radio == radio).then(|| Standing {
+            (interface.radio == radio).then(|| StationState {
                 mac: station.mac,
                 index: interface.index,
                 interface: &self.interfaces[seen.interface].name,
@@ -197,7 +197,7 @@ impl Snapshot {
                 weight: station.weight,
             })
         };
-        self.stations.iter().filter_map(standing).collect()
+        self.stations.iter().filter_map(state).collect()
     }
 
     fn find(&self, index: u32, mac: Mac) -> Option<&StationSnapshot> {

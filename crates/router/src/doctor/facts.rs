@@ -123,11 +123,11 @@ pub struct InterfaceFacts {
 pub struct Bql {
     /// The folder below `/sys`.
     pub folder: PathBuf,
-    /// The current limit; 0 until the driver has reported a packet.
+    /// The current limit, bytes; 0 until the driver has reported a packet.
     pub limit: u64,
-    /// The minimum of the limit.
+    /// The minimum of the limit, bytes.
     pub min: u64,
-    /// The maximum of the limit.
+    /// The maximum of the limit, bytes.
     pub max: u64,
 }
 

@@ -54,7 +54,7 @@ pub struct Outcome {
 
 /// A shaped interface.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct Status {
     /// The current name of the interface; its last name, if it is gone.
     pub interface: String,
     /// What is shaped.
@@ -470,17 +470,17 @@ fn faults(state: &State, scene: &Scene) -> Vec<String> {
 ///
 /// # Errors
 /// `State` if a file cannot be read.
-pub fn status() -> Result<Vec<Standing>> {
+pub fn status() -> Result<Vec<Status>> {
     let mut route = Route::open()?;
     let states = States::look()?;
     let scene = Scene::look(&mut route)?;
-    let standing = |state: State| {
+    let status = |state: State| {
         let interface = scene.numbered(state.index);
         let count = |(direction, shaper): (Direction, &Shaper)| {
             let of = if direction == Direction::Up { interface } else { scene.named(&shaper.dev) };
             of.and_then(|of| scene.root(of.index)).map(|root| (direction, root.counts))
         };
-        Standing {
+        Status {
             interface: name_now(&state, &scene),
             faults: faults(&state, &scene),
             counts: state.shaped.each().filter_map(count).collect(),
@@ -489,7 +489,7 @@ pub fn status() -> Result<Vec<Standing>> {
             follows: state.follows,
         }
     };
-    Ok(kept(&states)?.into_iter().map(standing).collect())
+    Ok(kept(&states)?.into_iter().map(status).collect())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use goodqueue::{ETHERNET_FRAME, Rate, Span};
+use goodqueue::{Direction, ETHERNET_FRAME, Rate, Span};
 
 /// The layouts of sqm-scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Layout {
     }
 
     /// The queue of a direction at this rate.
-    pub(super) fn written(self, rate: Rate, is_up: bool) -> String {
-        if self.has_leaves() { self.with(&Leaf::at(rate, is_up)) } else { self.queue().to_owned() }
+    pub(super) fn written(self, rate: Rate, direction: Direction) -> String {
+        if self.has_leaves() { self.with(&Leaf::at(rate, direction)) } else { self.queue().to_owned() }
     }
 }
 
@@ -85,11 +85,12 @@ const SLOW: Rate = Rate(100_000_000);
 impl Leaf {
     /// The leaf for a direction at this rate. sqm-scripts mark only arriving packets: if a packet that leaves
     /// over a slow line is marked, it stays in front of all others there (`ingress_ecn`, `egress_ecn`).
-    pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
+    pub(super) fn at(rate: Rate, direction: Direction) -> Leaf {
         // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
         // microseconds, the kernel's unit.
         let packet = Span::from_micros((u64::from(ETHERNET_FRAME) * 8_000_000).div_ceil(rate.0.max(1)));
-        Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
+        let ecn = direction == Direction::Down;
+        Leaf { target: packet.max(TARGET), ecn, limit: None, is_slow: rate.0 < SLOW.0 }
     }
 }
 

@@ -11,7 +11,7 @@ mod state;
 mod uci;
 
 pub(crate) use apply::follow;
-pub use apply::{Outcome, Standing, find, start, status, stop};
+pub use apply::{Outcome, Status, find, start, status, stop};
 pub use layout::Layout;
 pub use link::LinkWords;
 pub(crate) use plan::HANDLE;

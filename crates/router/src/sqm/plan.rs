@@ -29,11 +29,11 @@ pub enum Queues {
 
 impl Queues {
     /// The text of a direction, without its rate.
-    fn written(&self, rate: Rate, is_up: bool) -> String {
-        match self {
-            Queues::Layout(layout) => layout.written(rate, is_up),
-            Queues::Written { up, .. } if is_up => up.clone(),
-            Queues::Written { down, .. } => down.clone(),
+    fn written(&self, rate: Rate, direction: Direction) -> String {
+        match (self, direction) {
+            (Queues::Layout(layout), _) => layout.written(rate, direction),
+            (Queues::Written { up, .. }, Direction::Up) => up.clone(),
+            (Queues::Written { down, .. }, Direction::Down) => down.clone(),
         }
     }
 }
@@ -149,7 +149,7 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
         Some(Shaper { dev: dev.into(), kind: queue.name().into(), rate_bps: rate.0 })
     };
     if let Some(rate) = settings.up {
-        let queue = settings.queue(rate, true)?;
+        let queue = settings.queue(rate, Direction::Up)?;
         changes.extend(shape(&settings.interface, &queue, settings, rate, interface)?);
         shaped.up = shaper(&settings.interface, &queue, rate);
         if let Some(Change::AddQdisc { qdisc, .. }) = changes.first()
@@ -160,7 +160,7 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
     }
     if let Some(rate) = settings.down {
         let (name, dev) = (ifb_of(&settings.interface), settings.interface.clone());
-        let queue = settings.queue(rate, false)?;
+        let queue = settings.queue(rate, Direction::Down)?;
         changes.push(Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{dev}"), queues: 1 });
         changes.extend(shape(&name, &queue, settings, rate, interface)?);
         changes.push(Change::SetUp(name.clone()));
@@ -228,13 +228,15 @@ impl Plan {
 
 impl Settings {
     /// The queue of a direction, with its rate.
-    fn queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let text = self.queues.written(rate, is_up);
+    fn queue(&self, rate: Rate, direction: Direction) -> Result<QueueSpec> {
+        let text = self.queues.written(rate, direction);
         let is_layout = matches!(self.queues, Queues::Layout(_));
         let name = text.split([',', ':']).next().unwrap_or_default();
         let (parameter, hosts) = match name {
             "htb" => ("rate", ""),
-            "cake" if is_layout && is_up => ("bandwidth", ",isolation=dual-srchost,nat=on"),
+            "cake" if is_layout && direction == Direction::Up => {
+                ("bandwidth", ",isolation=dual-srchost,nat=on")
+            }
             "cake" if is_layout => ("bandwidth", ",isolation=dual-dsthost,nat=on"),
             "cake" | "cake_mq" => ("bandwidth", ""),
             other => {
@@ -283,14 +285,15 @@ impl Settings {
     ///
     /// # Errors
     /// `Refused` if there is no such queue, it cannot count what the link adds, or it wants firewall marks.
-    pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let written = self.queues.written(rate, is_up);
+    pub fn own_queue(&self, rate: Rate, direction: Direction) -> Result<QueueSpec> {
+        let written = self.queues.written(rate, direction);
         self.check_once(&written)?;
         let number =
             |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
         let text = match written.split([',', ':']).next().unwrap_or_default() {
             "cake" | "cake_mq" => {
-                let ingress = if is_up || written.contains("ingress=") { "" } else { ",ingress=on" };
+                let is_given = written.contains("ingress=");
+                let ingress = if direction == Direction::Up || is_given { "" } else { ",ingress=on" };
                 self.link.check(self.overhead)?;
                 let link = self.link.parameters();
                 let (overhead, mpu) = (self.overhead.map(i64::from), self.mpu.map(i64::from));
@@ -339,7 +342,7 @@ impl Settings {
 
 /// Fails if `cake_mq`, as written, is not possible. The IFB for arriving packets has one queue, and gets a
 /// `cake`.
-fn check_written(queue: &QueueSpec, is_up: bool, interface: &Interface) -> Result<()> {
+fn check_written(queue: &QueueSpec, direction: Direction, interface: &Interface) -> Result<()> {
     let count = queue.info().parameters.iter().find(|parameter| parameter.name == "queues");
     if count.is_some_and(|count| queue.given(count).is_some()) {
         return Err(Error::Refused(format!(
@@ -347,7 +350,7 @@ fn check_written(queue: &QueueSpec, is_up: bool, interface: &Interface) -> Resul
             interface.name
         )));
     }
-    if is_up && interface.tx_queues < 2 {
+    if direction == Direction::Up && interface.tx_queues < 2 {
         return Err(Error::Refused(format!(
             "--queue {queue}: {} has one transmit queue, and the kernel refuses cake_mq there; write cake",
             interface.name
@@ -365,7 +368,7 @@ fn shape(
     interface: &Interface,
 ) -> Result<Vec<Change>> {
     let root = |qdisc| Change::AddQdisc { dev: dev.into(), parent: Parent::Root, handle: HANDLE, qdisc };
-    let is_up = dev == settings.interface;
+    let direction = if dev == settings.interface { Direction::Up } else { Direction::Down };
     match queue.params() {
         QueueParams::Cake(_) | QueueParams::CakeMq(_) => {
             let (mut setup, is_written) = match queue.params() {
@@ -374,7 +377,7 @@ fn shape(
                 _ => return Err(Error::Refused(format!("{queue}: it is no cake"))),
             };
             if is_written {
-                check_written(queue, is_up, interface)?;
+                check_written(queue, direction, interface)?;
             }
             settings.link.check(settings.overhead)?;
             setup.link = settings.link.kind.unwrap_or(setup.link);
@@ -383,14 +386,16 @@ fn shape(
             setup.overhead = settings.overhead.or(setup.overhead);
             setup.mpu = settings.mpu.or(setup.mpu);
             // Arriving packets have passed the bottleneck.
-            setup.ingress.get_or_insert(!is_up);
+            setup.ingress.get_or_insert(direction == Direction::Down);
             let mut cake = CakeOptions::new(&setup, rate)?;
             // It has no `autorate-ingress` (`sch_cake.c`).
             let by_default = rate.0 >= u64::from(interface.tx_queues) * MULTI_QUEUE.0
                 && matches!(settings.queues, Queues::Layout(_))
                 && !cake.params.given.autorate_ingress;
-            cake.is_multi_queue =
-                settings.multi_queue && is_up && interface.tx_queues > 1 && (is_written || by_default);
+            cake.is_multi_queue = settings.multi_queue
+                && direction == Direction::Up
+                && interface.tx_queues > 1
+                && (is_written || by_default);
             Ok(vec![root(Qdisc::Cake(cake))])
         }
         QueueParams::Htb(params) => {
@@ -580,7 +585,7 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         // Ours has the same parameters, and a queue that the user wrote out stays as written.
         let of = |queues: Queues| {
             let settings = Settings { queues, ..settings() };
-            settings.own_queue(Rate(1_000_000), true).expect("a queue").to_string()
+            settings.own_queue(Rate(1_000_000), Direction::Up).expect("a queue").to_string()
         };
         let own = of(Queues::Layout(Layout::Simple));
         assert!(
@@ -635,7 +640,7 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
             let settings = Settings { down: None, link: link(words), ..settings() };
             let text = commands(&settings);
             assert!(text.trim_end().ends_with(kernel), "{words}: {text}");
-            let queue = settings.own_queue(Rate(18_000_000), true).expect(words).to_string();
+            let queue = settings.own_queue(Rate(18_000_000), Direction::Up).expect(words).to_string();
             for parameter in own.split(',') {
                 assert!(queue.contains(parameter), "{words}: {queue}");
             }
@@ -720,7 +725,7 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
             let error = plan(&settings, &interface(14)).expect_err(words).to_string();
             assert!(error.contains(words), "{error}");
             if words.contains("--link: both") {
-                let error = settings.own_queue(Rate(1_000_000), true).expect_err(words).to_string();
+                let error = settings.own_queue(Rate(1_000_000), Direction::Up).expect_err(words).to_string();
                 assert!(error.contains(words), "{error}");
             }
         }
@@ -730,7 +735,7 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
     fn our_own_queues_see_no_firewall_marks() {
         let own = |queue: &str| {
             let queues = Queues::Written { up: queue.into(), down: queue.into() };
-            Settings { queues, ..settings() }.own_queue(Rate(1_000_000), true)
+            Settings { queues, ..settings() }.own_queue(Rate(1_000_000), Direction::Up)
         };
         for queue in ["cake,fwmark=7", "cake_mq,fwmark=7", "prio,leaf=cake,leaf.fwmark=7"] {
             let error = own(queue).expect_err(queue).to_string();

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
-use goodqueue::{ParseUnitError, QueueSpec, Rate};
+use goodqueue::{Direction, ParseUnitError, QueueSpec, Rate};
 
 use super::layout::{Layout, Leaf, TARGET};
 use super::link::LinkWords;
@@ -148,10 +148,11 @@ fn section(
     let mpu = bytes(mpu, 256)?.filter(|mpu| *mpu > 0).map(i16::unsigned_abs);
     let mut adds = (link, bytes(overhead, 256)?, mpu);
     let queues = if layout.has_leaves() {
-        let leaf = |rate: Option<Rate>, is_up: bool| leaf(rate, is_up, choices, &text, wrong);
+        let leaf = |rate, direction| leaf(rate, direction, choices, &text, wrong);
         // All arriving packets are in one class.
         let arriving = if squash("squash_ingress") { Layout::Simplest } else { layout };
-        Queues::Written { up: layout.with(&leaf(up, true)?), down: arriving.with(&leaf(down, false)?) }
+        let (up, down) = (leaf(up, Direction::Up)?, leaf(down, Direction::Down)?);
+        Queues::Written { up: layout.with(&up), down: arriving.with(&down) }
     } else if advanced {
         let queue = |layout: Layout, options: &str, extra: &str| -> Result<String> {
             let diffserv = if layout == Layout::LayerCake { "cake:diffserv3" } else { "cake:besteffort" };
@@ -280,14 +281,16 @@ impl Choices {
 /// The leaves of a direction: as its rate requires, unless an option says otherwise.
 fn leaf<'a>(
     rate: Option<Rate>,
-    is_up: bool,
+    direction: Direction,
     choices: Choices,
     text: &dyn Fn(&str) -> Option<(usize, &'a str)>,
     wrong: &dyn Fn(usize, &dyn Display) -> Error,
 ) -> Result<Leaf> {
-    let mut leaf = Leaf::at(rate.unwrap_or(Rate(u64::MAX)), is_up);
-    let [ecn, target, limit] =
-        if is_up { ["egress_ecn", "etarget", "elimit"] } else { ["ingress_ecn", "itarget", "ilimit"] };
+    let mut leaf = Leaf::at(rate.unwrap_or(Rate(u64::MAX)), direction);
+    let [ecn, target, limit] = match direction {
+        Direction::Up => ["egress_ecn", "etarget", "elimit"],
+        Direction::Down => ["ingress_ecn", "itarget", "ilimit"],
+    };
     match text(ecn).filter(|_| choices.advanced) {
         None | Some((_, "")) => {}
         Some((_, "ECN")) => leaf.ecn = true,

@@ -9,7 +9,7 @@ use goodqueue_probe::rpm::waiting;
 use goodqueue_probe::web::REQUEST;
 
 use super::agenda::{Agenda, moment};
-use super::network::Network;
+use super::network::{HostDevice, Network};
 use crate::address::{Conversation, lower_headers};
 use crate::credits::Credit;
 use crate::device::{AirEnds, Device};
@@ -335,7 +335,7 @@ impl Flows {
             lower_headers: lower_headers(new.conversation.ipv6),
         };
         let wires = [wire(new.paths[0], true), wire(new.paths[1], false)];
-        let own = &network.links[wires[0].link as usize];
+        let own = network.link(wires[0].link);
         let config = &match own.device {
             // With mac80211, connections may have more data queued below them.
             Some(Device::Air(AirEnds { tx_sk_pacing_shift: sk_pacing_shift, .. })) => {
@@ -563,7 +563,7 @@ impl Flows {
         id: FrameId,
     ) -> Role {
         let flow = &mut self.list[index];
-        flow.end_round(agenda.now, network.links[flow.wires[0].link as usize].credits.round());
+        flow.end_round(agenda.now, network.link(flow.wires[0].link).credits.round());
         let role = flow.role;
         network.frames.consume(id, |frame, sack| flow.tx.receive(agenda.now, &frame.segment, sack));
         self.pump_tx(agenda, network, index);
@@ -574,21 +574,21 @@ impl Flows {
     /// it continue.
     #[inline(never)]
     pub(super) fn give_back(&mut self, agenda: &Agenda, network: &mut Network, link: u32) {
-        while let Some(credit) = network.links[link as usize].credits.take(agenda.now) {
+        while let Some(credit) = network.host_device(link).link.credits.take(agenda.now) {
             self.credit(agenda.now, credit);
         }
     }
 
     /// Returns to senders the memory that devices on the air have released.
     pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
-        if !network.returned.is_empty() {
-            self.take_all_returned(agenda, network);
+        if let Some(returned) = network.take_returned() {
+            self.take_all_returned(agenda, returned);
         }
     }
 
     #[inline(never)]
-    fn take_all_returned(&mut self, agenda: &Agenda, network: &mut Network) {
-        for credit in network.returned.drain(..) {
+    fn take_all_returned(&mut self, agenda: &Agenda, returned: std::vec::Drain<'_, Credit>) {
+        for credit in returned {
             self.credit(agenda.now, credit);
         }
     }
@@ -603,7 +603,7 @@ impl Flows {
 
     pub(super) fn sender_due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         let flow = &mut self.list[index];
-        flow.end_round(agenda.now, network.links[flow.wires[0].link as usize].credits.round());
+        flow.end_round(agenda.now, network.link(flow.wires[0].link).credits.round());
         flow.tx.on_timer(agenda.now);
         self.pump_tx(agenda, network, index);
     }
@@ -622,11 +622,11 @@ impl Flows {
                 None => self.give_back(agenda, network, link),
             }
         };
-        if !network.handed_over.is_empty() {
+        if !network.host_device(link).handed_over.is_empty() {
             network.send_handed_over(agenda, link);
             self.take_returned(agenda, network);
         }
-        if is_throttled && let Some(at) = network.links[link as usize].credits.await_first() {
+        if is_throttled && let Some(at) = network.host_device(link).link.credits.await_first() {
             agenda.wake(LaneOwner::Report(link), at);
         }
     }
@@ -637,10 +637,9 @@ impl Flows {
     #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {
-        let Network { links, frames, handed_over, .. } = network;
         let now = agenda.now;
         let flow = &mut self.list[index];
-        let link = &mut links[flow.wires[0].link as usize];
+        let HostDevice { link, frames, handed_over } = network.host_device(flow.wires[0].link);
         let is_ahead = link.is_ahead();
         if !link.credits.end_round(now, is_ahead) {
             return None;
@@ -694,7 +693,6 @@ impl Flows {
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         loop {
-            let Network { links, frames, handed_over, .. } = network;
             let now = agenda.now;
             let Flow { rx, wires: [_, wire], .. } = &mut self.list[index];
             if !rx.has_output() {
@@ -704,7 +702,7 @@ impl Flows {
                 return;
             }
             let number = wire.link;
-            let link = &mut links[number as usize];
+            let HostDevice { link, frames, handed_over } = network.host_device(number);
             let mut blocks = None;
             let built = frames.build(|id, frame| {
                 rx.transmit_into(now, &mut frame.segment, &mut blocks);

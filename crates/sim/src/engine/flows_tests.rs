@@ -41,7 +41,7 @@ proptest! {
         let mut simulation = Simulation::new(&scenario(mbit, Span(delay), &flows)).expect("a scenario");
         for now in (0..200 * MS).step_by(usize::try_from(step).expect("a step")) {
             simulation.run_until(Nanos(now));
-            let credits = &simulation.network.links[0].credits;
+            let credits = &simulation.network.link(0).credits;
             for (index, flow) in simulation.hosts.flows.list.iter().enumerate() {
                 let is_behind = flow.round != credits.round();
                 let counted = if is_behind { 0 } else { flow.tx.wmem_alloc() };

@@ -28,10 +28,9 @@
 //!
 //! A landing between two links is not an event if all frames of the first go to the second, and the second
 //! gets no others. The second link fetches the frames that landed on the first when one of its own frames
-//! lands, or when it is read. See `chain`.
+//! lands, or when it is read. See `network::chain`.
 
 mod agenda;
-mod chain;
 mod flows;
 mod hosts;
 mod log;
@@ -53,7 +52,6 @@ mod web_clients;
 use goodqueue::{FlowHasher, Nanos, QueueSpec};
 
 use crate::error::BuildError;
-use crate::gro::NAPI_POLL_WEIGHT;
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::END;
@@ -222,30 +220,18 @@ impl Simulation {
         }
     }
 
-    /// Polls the device at the far end of `link` as often as its packets need: one poll takes up to
-    /// [`NAPI_POLL_WEIGHT`] of them (Linux `napi_poll`). The packets that GRO makes of each poll go on.
+    /// Polls the device at the far end of `link` as often as its packets need. The packets of each poll go
+    /// on.
     #[inline(never)]
     fn poll(&mut self, link: u32) {
-        let mut gro = std::mem::take(&mut self.network.gro);
         let mut is_more = true;
         while is_more {
-            for _ in 0..NAPI_POLL_WEIGHT {
-                let (id, is_next_due) = self.network.take_landed(&mut self.agenda, link);
-                gro.receive(id, &mut self.network.frames);
-                is_more = is_next_due;
-                if !is_more {
-                    break;
-                }
-            }
-            gro.flush();
-            let (packets, joined) = gro.take();
-            self.network.links[link as usize].counters.joined += joined;
-            for id in packets {
+            is_more = self.network.poll(&mut self.agenda, link);
+            while let Some(id) = self.network.take_polled() {
                 self.forward(id);
                 self.hosts.flows.take_returned(&self.agenda, &mut self.network);
             }
         }
-        self.network.gro = gro;
     }
 
     /// A frame is at a node. It goes to the next link of its path, or it has arrived.

@@ -1,5 +1,7 @@
 //! The network: links, the paths over them, and the frames on their way.
 
+mod chain;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::port::{FlowControl, Line};
@@ -13,7 +15,7 @@ use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
 use crate::frame::{Ends, Frame, Frames};
-use crate::gro::Gro;
+use crate::gro::{Gro, NAPI_POLL_WEIGHT};
 use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
@@ -21,6 +23,7 @@ use crate::owner::LaneOwner;
 use crate::path::{Paths, Position};
 use crate::propagation::Fate;
 use crate::scenario::{self, NodeId, Scenario};
+use crate::sojourn::Sojourn;
 use crate::tap::What;
 use crate::token::FrameId;
 use crate::wifi::Radio;
@@ -28,7 +31,7 @@ use crate::wifi::Radio;
 /// Links, switches and radios, and the frames on their way over them.
 #[derive(Debug)]
 pub(crate) struct Network {
-    pub(super) links: Vec<Link>,
+    links: Vec<Link>,
     pub(super) paths: Paths,
     pub(super) frames: Frames,
     pub(super) radios: Vec<Channel>,
@@ -36,11 +39,21 @@ pub(crate) struct Network {
     /// Frames at a node, which go on now.
     at_node: VecDeque<FrameId>,
     /// Frames that a host has handed to a link, and their fate there; `None` if they must still be queued.
-    pub(super) handed_over: Vec<(FrameId, Option<Fate>)>,
+    handed_over: Vec<(FrameId, Option<Fate>)>,
     /// GRO of the receiving device that is polled.
-    pub(super) gro: Gro,
+    gro: Gro,
+    /// Packets of that poll, which go on now.
+    polled: VecDeque<FrameId>,
     /// Memory that devices on the air have released, and that the senders have not got back yet.
-    pub(super) returned: Vec<Credit>,
+    returned: Vec<Credit>,
+}
+
+/// The device of a host, as its flows use it: they build frames, and hand them to its link.
+pub(super) struct HostDevice<'a> {
+    pub(super) link: &'a mut Link,
+    pub(super) frames: &'a mut Frames,
+    /// See [`Network`]; [`Network::send_handed_over`] handles them.
+    pub(super) handed_over: &'a mut Vec<(FrameId, Option<Fate>)>,
 }
 
 impl Network {
@@ -54,6 +67,7 @@ impl Network {
             at_node: VecDeque::new(),
             handed_over: Vec::new(),
             gro: Gro::default(),
+            polled: VecDeque::new(),
             returned: Vec::new(),
         };
         for (index, spec) in scenario.radios.iter().enumerate() {
@@ -173,6 +187,31 @@ impl Network {
         self.handed_over = handed_over;
     }
 
+    /// Link `number` of the scenario.
+    pub(super) fn link(&self, number: u32) -> &Link {
+        &self.links[number as usize]
+    }
+
+    /// The host's device at the near end of link `number`.
+    pub(super) fn host_device(&mut self, number: u32) -> HostDevice<'_> {
+        let Network { links, frames, handed_over, .. } = self;
+        HostDevice { link: &mut links[number as usize], frames, handed_over }
+    }
+
+    /// The memory that devices on the air have released since the last call; `None` for nothing.
+    pub(super) fn take_returned(&mut self) -> Option<std::vec::Drain<'_, Credit>> {
+        if self.returned.is_empty() { None } else { Some(self.returned.drain(..)) }
+    }
+
+    /// Measures sojourn times: see [`super::Simulation::measure_sojourn`].
+    pub(super) fn measure_sojourn(&mut self, link: usize, from: Nanos, to: Nanos) {
+        let Some(link) = self.links.get_mut(link) else { return };
+        if let Some(Device::Air(AirEnds { radio, from: device, .. })) = link.device {
+            return self.radios[radio as usize].radio.measure_sojourn(device, from, to);
+        }
+        link.sojourn = Some(Box::new(Sojourn::new(from, to)));
+    }
+
     /// The next frame that is at a node.
     pub(super) fn take_at_node(&mut self) -> Option<FrameId> {
         self.at_node.pop_front()
@@ -284,6 +323,31 @@ impl Network {
         }
         agenda.set(lane, next);
         (token.frame, next <= agenda.now)
+    }
+
+    /// One poll of the device at the far end of `link`: GRO gets up to [`NAPI_POLL_WEIGHT`] packets that have
+    /// landed there (Linux `napi_poll`). At least one has. Returns whether more have;
+    /// [`Network::take_polled`] returns the packets that go on.
+    pub(super) fn poll(&mut self, agenda: &mut Agenda, link: u32) -> bool {
+        let mut is_more = true;
+        for _ in 0..NAPI_POLL_WEIGHT {
+            let (id, is_next_due) = self.take_landed(agenda, link);
+            self.gro.receive(id, &mut self.frames);
+            is_more = is_next_due;
+            if !is_more {
+                break;
+            }
+        }
+        self.gro.flush();
+        let (packets, joined) = self.gro.take();
+        self.polled.extend(packets);
+        self.links[link as usize].counters.joined += joined;
+        is_more
+    }
+
+    /// The next packet of the last poll.
+    pub(super) fn take_polled(&mut self) -> Option<FrameId> {
+        self.polled.pop_front()
     }
 
     /// Changes the parameters of the queue of `link`: see [`super::Simulation::configure_queue`].

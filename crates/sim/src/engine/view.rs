@@ -7,12 +7,11 @@ use goodqueue_probe::{Sample, TcpSample};
 use super::switches::SwitchNode;
 use super::{Arrivals, Simulation, Transfer};
 use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
-use crate::device::{AirEnds, Device};
+use crate::device::Device;
 use crate::lanes::Lane;
 use crate::link::{Link, LinkCounters};
 use crate::own_queue::{EitherQueue, Running};
 use crate::owner::LaneOwner;
-use crate::sojourn::Sojourn;
 use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
 use crate::wifi::{AirEvent, Radio};
@@ -203,7 +202,7 @@ impl Simulation {
     /// Link `index` of the scenario.
     #[must_use]
     pub fn link(&self, index: usize) -> LinkView<'_> {
-        let link = &self.network.links[index];
+        let link = self.network.link(u32::try_from(index).unwrap_or(u32::MAX));
         let port = match link.device {
             Some(Device::Switch(port)) => {
                 Some((&self.network.switches[port.switch as usize], port.output as usize))
@@ -243,11 +242,7 @@ impl Simulation {
     /// `from` or later, and before `to`. Measuring does not change the simulation. On a link on the air, the
     /// packets are those of the device that it leaves: [`crate::wifi::Radio::measure_sojourn`].
     pub fn measure_sojourn(&mut self, index: usize, from: Nanos, to: Nanos) {
-        let Some(link) = self.network.links.get_mut(index) else { return };
-        if let Some(Device::Air(AirEnds { radio, from: device, .. })) = link.device {
-            return self.network.radios[radio as usize].radio.measure_sojourn(device, from, to);
-        }
-        link.sojourn = Some(Box::new(Sojourn::new(from, to)));
+        self.network.measure_sojourn(index, from, to);
     }
 
     /// Radio `index` of the scenario.

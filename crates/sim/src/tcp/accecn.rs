@@ -505,7 +505,7 @@ mod tests {
 
     /// RFC 9768 appendix A.2: ACE counts modulo 8. Of ten packets, none or eight may have been marked.
     #[test]
-    fn an_ace_that_may_have_wrapped_counts_the_most_unless_acks_are_thinned_out() {
+    fn an_ace_that_may_have_wrapped_counts_most_unless_acks_are_thinned() {
         let mut ecn = AccEcn::default();
         assert_eq!(ecn.marked(flags(0b110), true, delivered(3, 0)), 1);
         assert_eq!(ecn.marked(flags(0b110), true, delivered(10, 1)), 8);

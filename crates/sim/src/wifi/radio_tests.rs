@@ -143,7 +143,7 @@ fn a_slow_station_takes_the_air_of_a_fast_one() {
 /// for its turn at a full hardware queue keeps such a peer waiting behind it. A station that loses its turn
 /// lets the peer take one with every packet that arrives.
 #[test]
-fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() {
+fn turns_lost_at_a_full_hardware_queue_favour_single_frames() {
     let in_turn = WifiParams { aql: false, airtime_fairness: false, ..WifiParams::default() };
     let share = |keeps_turn: bool| {
         let mut rates = ["mcs15"; 11];
@@ -257,7 +257,7 @@ fn collisions_with(protection: Protection) -> [Span; 2] {
 /// The first two tries of a PPDU collide as without protection; from the third on a collision costs only an
 /// RTS. A CTS-to-self does not shorten a collision.
 #[test]
-fn protection_of_retries_shortens_collisions_and_that_of_all_frames_does_not() {
+fn protection_of_retries_shortens_collisions_but_cts_to_self_does_not() {
     let [plain, none] = collisions_with(Protection::Fallbacks);
     let [retries, some] = collisions_with(Protection::Retries);
     let [cts, all] = collisions_with(Protection::CtsToSelf);
@@ -338,7 +338,7 @@ fn rts_costs_its_time_and_short_frames_have_none() {
 }
 
 #[test]
-fn invalid_radios_are_refused_and_packets_for_unknown_stations_are_dropped() {
+fn invalid_radios_are_refused_and_unknown_stations_get_nothing() {
     let mut spec = network(&["mcs0"]);
     spec.devices[1].driver.max_frames = 0;
     assert_eq!(Radio::new(&spec, 1, 0).map(|_| ()).expect_err("no MPDUs").device, 1);
@@ -585,7 +585,7 @@ fn firmware_is_filled_again_when_fewer_than_half_are_in_use() {
 
 /// Bulk fills the firmware; a voice packet that came meanwhile is not forgotten when bulk makes room.
 #[test]
-fn a_category_that_found_the_firmware_full_is_served_when_another_makes_room() {
+fn a_category_that_found_firmware_full_is_served_once_there_is_room() {
     let mut radio = slow(without_aql(4));
     let mut counter = Counter::default();
     (0..20).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, 0), &mut counter));
@@ -640,7 +640,7 @@ fn firmware_that_drops_holds_nothing_back() {
 
 /// Without losses, the packets of one flow go on the air in the order in which they were accepted.
 #[test]
-fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet() {
+fn sojourn_ends_with_the_first_bit_of_the_exchange_that_has_the_packet() {
     for (driver, is_lossy) in [(fifos(), false), (DriverSpec::ath9k(), false), (DriverSpec::ath10k(), true)] {
         let mut spec = network(&[]);
         spec.devices[0].driver = driver;

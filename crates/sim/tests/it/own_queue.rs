@@ -96,7 +96,7 @@ impl OwnQueue for Late {
 }
 
 #[test]
-fn a_queue_that_holds_packets_back_is_polled_in_time_and_its_marks_are_counted() {
+fn a_queue_that_holds_packets_is_polled_in_time_and_its_marks_count() {
     let port = || PortSpec::new(Discipline::own("late", Late::default()), RATE);
     let simulation = run(port(), true);
     let link = simulation.link(Dumbbell::UP);

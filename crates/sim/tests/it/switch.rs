@@ -152,7 +152,7 @@ fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (
 /// that one output cannot send, and packets for a free output find no room. Queues that several outputs share
 /// make them wait behind; a queue for each output does not.
 #[test]
-fn a_busy_output_delays_packets_for_a_free_one_unless_each_output_has_its_queue() {
+fn a_busy_output_delays_a_free_one_unless_each_has_its_own_queue() {
     // An input sends to one output at a time. If it feeds the busy output, the other waits one slot and no
     // more.
     let (passed, longest, _) = beside_a_busy_output(Buffers::Voq, "fq_codel", None);

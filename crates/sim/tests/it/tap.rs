@@ -63,8 +63,8 @@ fn every_segment_is_dropped_received_or_in_flight() {
 #[test]
 fn the_first_segment_goes_by_the_clock() {
     let (_, events) = trace(&scenario("pfifo:1000", 1), &[0]);
-    let first = |way, what| {
-        let event = events.iter().find(|event| event.way == way && event.what == what);
+    let first = |leg, what| {
+        let event = events.iter().find(|event| event.leg == leg && event.what == what);
         let event = event.expect("an event");
         (event.at.0, event.link, event.len)
     };
@@ -127,7 +127,7 @@ fn a_mark_is_traced_where_it_is_set_and_stays_to_the_end() {
         count(&events, |event| matches!(event.what, What::Marked(_)) && event.dsfield != 10 << 2 | 3),
         0
     );
-    let ect0 = count(&events, |event| event.way == Leg::Data && event.dsfield & 3 == 2);
+    let ect0 = count(&events, |event| event.leg == Leg::Data && event.dsfield & 3 == 2);
     assert!(ect0 > marked, "data goes as ECT(0)");
     let delivered = |event: &TraceEvent| event.what == What::Delivered && event.dsfield & 3 == 3;
     let numbers = |what: &dyn Fn(&TraceEvent) -> bool| {

@@ -111,22 +111,21 @@ impl Tracking {
         self.is_current = false;
     }
 
-    /// [`Translations::inside`] for a frame of direction `way`, up (0) or down (1); `None` also if that
-    /// direction is not looked up. The kernel reports a connection before its first packet leaves. So if a
-    /// packet belongs to no known connection, this reads the waiting messages.
-    pub fn inside(&mut self, way: usize, frame: &[u8]) -> Option<Inside> {
-        if !self.ways[way] {
+    /// [`Translations::inside`] for a frame of direction `way`; `None` also if that direction is not looked
+    /// up. The kernel reports a connection before its first packet leaves. So if a packet belongs to no known
+    /// connection, this reads the waiting messages.
+    pub fn inside(&mut self, way: Direction, frame: &[u8]) -> Option<Inside> {
+        if !self.ways[way as usize] {
             return None;
         }
-        let is_up = way == Direction::Up as usize;
-        let known = self.translations.inside(is_up, frame);
+        let known = self.translations.inside(way, frame);
         let is_v4 = frame::ip(frame).is_some_and(|(_, is_v6)| !is_v6);
         if known.is_some() || self.is_current || !is_v4 {
             return known;
         }
         self.is_current = true;
         self.read();
-        self.translations.inside(is_up, frame)
+        self.translations.inside(way, frame)
     }
 
     /// Reads the waiting messages, and requests a new list if the present one is wrong. Called about 100

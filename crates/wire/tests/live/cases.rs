@@ -875,7 +875,7 @@ fn connection_tracking_tells_who_is_behind_address_translation() -> Outcome {
     tell(3..4, true);
     let inside = Some([Ipv4Addr::new(10, 0, 0, 5), Ipv4Addr::new(198, 51, 100, 7)]);
     let packet = |port| translated(port, true).0;
-    let (up, down) = (0, 1);
+    let (up, down) = (Direction::Up, Direction::Down);
     assert_eq!(tracking.inside(up, &packet(1)), inside, "it was told before its first packet");
     assert_eq!(tracking.inside(down, &packet(1)), None, "this direction was not asked for");
     // A connection that existed before; this view has its own list.

@@ -497,8 +497,8 @@ fn live_a_seed_loses_the_same_packets_again() {
 }
 
 #[test]
-fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does() {
-    let test = "live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does";
+fn live_a_program_behind_a_link_sees_one_host_and_prints_as_always() {
+    let test = "live_a_program_behind_a_link_sees_one_host_and_prints_as_always";
     let Some(_turn) = live(test) else { return };
     let output =
         link("--rtt 30ms --rate 5mbit", &["sh", "-c", "ip -o -4 route show; echo $GOODQUEUE_SERVER"]);

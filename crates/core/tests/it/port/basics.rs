@@ -14,7 +14,7 @@ fn fq_codel() -> FqCodel<Header> {
 }
 
 #[test]
-fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wakes() {
+fn the_line_is_exact_over_100000_packets_however_late_the_owner_wakes() {
     const PACKETS: u64 = 100_000;
     // 7 Mbit/s: 1514 B take 1 730 285.71.. ns, so every packet leaves a fraction over.
     let rate: Rate = "7mbit".parse().unwrap();

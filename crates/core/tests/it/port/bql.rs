@@ -78,7 +78,7 @@ fn the_limit_converges_to_twice_the_bytes_of_a_report() {
 }
 
 #[test]
-fn ten_megabits_take_two_packets_and_a_gigabit_40_to_128_kilobytes_where_reports_come_that_late() {
+fn late_reports_need_2_packets_at_10_mbit_and_40_to_128_kb_at_1_gbit() {
     let limit = |rate, micros| {
         let mut port = greedy(at(rate), bql(Span::from_micros(micros)));
         course(&mut port, Nanos(SECOND / 2), 0);
@@ -95,7 +95,7 @@ fn ten_megabits_take_two_packets_and_a_gigabit_40_to_128_kilobytes_where_reports
 }
 
 #[test]
-fn the_limit_goes_from_a_packet_to_thousands_as_the_rate_goes_from_a_megabit_to_fifty_gigabits() {
+fn the_limit_goes_from_a_packet_at_1_mbit_to_thousands_at_50_gbit() {
     // Reports after 320 us: of one packet up to 37 Mbit/s, of 1322 at 50 Gbit/s (242.24 ns each).
     let packets = [1_000_000, 10 * SECOND, 50 * SECOND].map(|rate| {
         let mut port = greedy(at(rate), bql(Span::from_micros(320)));
@@ -145,7 +145,7 @@ fn a_limit_that_is_too_large_falls_no_more_often_than_once_in_a_hold_time() {
 }
 
 #[test]
-fn a_full_ring_delays_by_its_length_and_byte_queue_limits_by_what_the_device_needs() {
+fn a_full_ring_delays_by_its_length_and_bql_by_what_the_device_needs() {
     // 512 * 1514 bytes: 620 ms at 10 Mbit/s, 62 ms at 100 Mbit/s, 6.2 ms at 1 Gbit/s, 0.62 ms at 10 Gbit/s.
     let full =
         [(10_000_000, 620_134_400), (100_000_000, 62_013_440), (SECOND, 6_201_344), (10 * SECOND, 620_134)];

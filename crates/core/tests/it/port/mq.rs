@@ -116,7 +116,7 @@ fn without_coalescing_n_rings_hold_n_times_the_bytes_of_one() {
 }
 
 #[test]
-fn n_rings_that_learnt_alone_hold_n_times_the_bytes_of_one_until_the_hold_time_is_over() {
+fn n_rings_that_learnt_alone_hold_n_times_the_bytes_for_the_hold_time() {
     // 27 packets per report for a ring alone; for one of N rings floor(320 / (12.112 * N)) + 1: 14, 7, 4.
     let sums = [1, 2, 4, 8].map(|lanes| sums_of_limits(lanes, 320, true));
     let one = 2 * 27 * FULL;

@@ -32,9 +32,9 @@ fn events() -> impl Strategy<Value = Event> {
         Just(What::Dropped("codel")),
         Just(What::Marked("ce_threshold"))
     ];
-    let way = prop_oneof![Just(Leg::Data), Just(Leg::Ack)];
-    (any::<u64>(), what, way, any::<u32>(), any::<u8>(), segments()).prop_map(
-        |(at_ns, what, way, link, dsfield, segment)| Event { at_ns, what, way, link, dsfield, segment },
+    let leg = prop_oneof![Just(Leg::Data), Just(Leg::Ack)];
+    (any::<u64>(), what, leg, any::<u32>(), any::<u8>(), segments()).prop_map(
+        |(at_ns, what, leg, link, dsfield, segment)| Event { at_ns, what, leg, link, dsfield, segment },
     )
 }
 

@@ -86,7 +86,7 @@ fn a_loss_and_its_repair_as_a_graph() {
 fn a_segment_that_wraps_the_sequence_space_is_drawn_in_two_parts() {
     let segment = Segment { seq: (1 << 32) - 10, len: 30, ..Segment::default() };
     let event =
-        Event { at_ns: 1_999_999_999, what: What::Sent, way: Leg::Data, link: 0, dsfield: 0, segment };
+        Event { at_ns: 1_999_999_999, what: What::Sent, leg: Leg::Data, link: 0, dsfield: 0, segment };
     let drawn = text(&Trace { events: vec![event], ..story::trace() });
     let expected = "\
 white

@@ -61,10 +61,10 @@ pub(crate) fn trace() -> Trace {
         (63_000, delivered, Leg::Ack, 3, 0, ack(3001, None)),
         (64_000, sent, Leg::Data, 0, ECT0, fin),
     ];
-    let event = |(micros, what, way, link, dsfield, segment): (u32, _, _, _, _, _)| Event {
+    let event = |(micros, what, leg, link, dsfield, segment): (u32, _, _, _, _, _)| Event {
         at_ns: u64::from(micros * 1000 + 7),
         what,
-        way,
+        leg,
         link,
         dsfield,
         segment,

@@ -107,7 +107,7 @@ fn drops_and_marks_are_on_the_queue_with_their_reasons() {
 }
 
 #[test]
-fn the_sender_sees_one_retransmission_and_the_receiver_the_hole_that_it_fills() {
+fn the_sender_sees_one_retransmission_and_the_receiver_its_hole() {
     if !have_tshark() {
         return;
     }

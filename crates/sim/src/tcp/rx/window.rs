@@ -304,7 +304,7 @@ mod tests {
     /// By hand: 10 segments of 1460 fit into half of 30000, and 1000 bytes more are no segment more. A packet
     /// of 4000 bytes in 8448 leaves 121 / 256 of the buffer: 21552 bytes are 10186, so 10 segments of 1000.
     #[test]
-    fn a_window_without_a_scale_is_whole_segments_and_follows_the_memory_of_packets() {
+    fn a_window_without_a_scale_is_whole_segments_and_follows_memory() {
         let config = Config { tcp_rmem: [4096, 30_000, 30_000], mss: 1460, ..Config::default() };
         let mut window = ReceiveWindow::new(&config, false);
         window.set_scale(None);

@@ -116,8 +116,8 @@ fn queues_of_radios_balance(run: &Value) {
 }
 
 #[test]
-fn a_slow_station_takes_most_of_the_air_with_a_fifo_and_half_with_airtime_fairness() {
-    let name = "a_slow_station_takes_most_of_the_air_with_a_fifo_and_half_with_airtime_fairness";
+fn a_slow_station_takes_most_of_the_air_and_half_with_fairness() {
+    let name = "a_slow_station_takes_most_of_the_air_and_half_with_fairness";
     let Some(_turn) = live(name) else { return };
     let scratch = Scratch::new("wifi-anomaly");
     let file = scratch.path("anomaly.toml");

@@ -46,8 +46,8 @@ fn live_udp_keeps_its_rate() {
 }
 
 #[test]
-fn live_udp_over_a_real_path_is_for_those_with_the_key_and_within_the_rate() {
-    let test = "live_udp_over_a_real_path_is_for_those_with_the_key_and_within_the_rate";
+fn live_udp_over_a_real_path_needs_the_key_and_keeps_to_the_rate() {
+    let test = "live_udp_over_a_real_path_needs_the_key_and_keeps_to_the_rate";
     let Some(_turn) = live(test) else { return };
     let path = Path::to_hosts([10, 10], &[10], "pfifo:100");
     let record = measured(&path, "udp_flood --udp-bandwidth 6mbit --length 4s --idle 1s");

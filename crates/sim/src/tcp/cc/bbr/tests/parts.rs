@@ -43,7 +43,7 @@ fn bandwidth_in_fixed_point() {
 }
 
 #[test]
-fn the_first_pacing_rate_is_the_window_in_a_millisecond_and_later_in_a_round_trip() {
+fn the_first_pacing_rate_is_the_window_in_1_ms_later_in_a_round_trip() {
     let (mut bbr, mut w) = bbr(10);
     assert!(w.pacing);
     // 10 * 2^24 / 1000 us = 167772; * 1448 * 739 / 256 * 0.99 * 10^6 / 2^24 = 41.4 MB/s.

@@ -23,8 +23,8 @@
 
 use goodqueue::{Nanos, Span};
 
-use super::agenda::Agenda;
-use super::network::Network;
+use super::Network;
+use crate::engine::agenda::Agenda;
 use crate::lanes::NEVER;
 use crate::link::FAR;
 
@@ -50,7 +50,7 @@ impl Neighbour {
 impl Network {
     /// Finds the links that fetch, once all paths are known.
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn find_chains(&mut self) {
+    pub(in crate::engine) fn find_chains(&mut self) {
         if self.links.iter().any(|link| link.pause.is_some() || link.propagation.gathers()) {
             return;
         }
@@ -96,7 +96,7 @@ impl Network {
     /// Whether a frame has reached the far end of `link`. If not, the wake-up was spurious.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
-    pub(super) fn has_landed(&mut self, agenda: &mut Agenda, link: u32) -> bool {
+    pub(in crate::engine) fn has_landed(&mut self, agenda: &mut Agenda, link: u32) -> bool {
         self.links[link as usize].propagation.next_landing() <= agenda.now
             || self.lands_after_all(agenda, link)
     }
