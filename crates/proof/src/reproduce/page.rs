@@ -106,7 +106,9 @@ fn simulated(outcome: &Outcome) -> String {
         "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml); it contains the claims, their kinds \
          and classes. Each variant was simulated with {} seeds. \"Ours\" is the median over the seeds. The brackets \
          hold a 95 % confidence interval that assumes no distribution (order statistics). A claim holds if the whole \
-         interval agrees with it, and is missed if no part of it does. Otherwise the seeds are doubled, twice at most, \
+         interval agrees with it, and is missed if no part of it does. A ratio or an order is judged by the ratios or \
+         differences of runs with the same seed, so the intervals that an order shows may overlap. Otherwise the \
+         seeds are doubled, twice at most, \
          for this claim; \"ours\" then says how many there are. {} The picture is that of seed {}. To repeat it:\n\n\
          ```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o {name}   # page, series and all \
          pictures\n```\n",
@@ -126,8 +128,8 @@ const LOOKS: &str =
 
 /// Explains the cells that have a bound instead of a value.
 const BOUNDS: &str = "Bounds (≥, ≤, from ... to) have no tolerance, whatever the class. Of measured claims they are \
-                      how we read a range or words of the source, such as \"an order of magnitude\"; each page \
-                      quotes them in its last column.";
+                      how we read a range or words of the source, such as \"an order of magnitude\", or how far from its \
+                      figure we said that ours may be; each page quotes the source in its last column.";
 
 /// A claim without the end of its line.
 fn line(row: &Row) -> String {

@@ -7,6 +7,8 @@ use toml::{Table, Value};
 pub enum Switch {
     /// `gro = "50us"` in `[tcp]`: receive offload.
     Gro,
+    /// `tso` in `[tcp]`: on where the page has it off, off where the page has it on.
+    Tso,
     /// `capture = true` in `[wifi]`, with a signal for stations that have none.
     Capture,
     /// `turns = "kept"` in `[wifi]` of variants whose driver loses turns.
@@ -29,14 +31,22 @@ const WEAK: i64 = 20;
 
 impl Switch {
     /// All, in the order of the page.
-    pub const ALL: [Switch; 6] =
-        [Switch::Gro, Switch::Capture, Switch::Turns, Switch::Retries, Switch::Cts, Switch::SnrErrors];
+    pub const ALL: [Switch; 7] = [
+        Switch::Gro,
+        Switch::Tso,
+        Switch::Capture,
+        Switch::Turns,
+        Switch::Retries,
+        Switch::Cts,
+        Switch::SnrErrors,
+    ];
 
     /// What the command calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Switch::Gro => "gro",
+            Switch::Tso => "tso",
             Switch::Capture => "capture",
             Switch::Turns => "turns",
             Switch::Retries => "retries",
@@ -57,8 +67,15 @@ impl Switch {
     /// Why it has no effect there.
     pub(super) fn set(self, file: &mut Table) -> Result<(), &'static str> {
         match self {
-            Switch::Gro if file.contains_key("switch") => return Err("a switch takes no super-packets"),
+            Switch::Gro | Switch::Tso if file.contains_key("switch") => {
+                return Err("a switch takes no super-packets");
+            }
             Switch::Gro => put(inner(file, "tcp"), "gro", "50us"),
+            Switch::Tso => {
+                let tcp = inner(file, "tcp");
+                let is_on = tcp.get("tso").and_then(Value::as_bool).unwrap_or(false);
+                put(tcp, "tso", !is_on);
+            }
             _ if !file.contains_key("wifi") => return Err(NO_WIFI),
             Switch::Capture => {
                 put(inner(file, "wifi"), "capture", true);
@@ -154,6 +171,8 @@ mod tests {
     fn a_key_comes_into_tables_and_inline_tables() {
         is(Switch::Gro, "tcp = { kernel = \"4.6\" }", "[tcp]\nkernel = \"4.6\"\ngro = \"50us\"");
         is(Switch::Gro, "", "tcp.gro = \"50us\"");
+        is(Switch::Tso, "", "tcp.tso = true");
+        is(Switch::Tso, "tcp.tso = true", "tcp.tso = false");
         is(
             Switch::Retries,
             "[[wifi.station]]\nmcs = 0",
@@ -164,8 +183,10 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_left_out() {
-        assert!(with(Switch::Gro, "[[switch]]\nnode = \"sw\"").is_err());
-        for switch in Switch::ALL.into_iter().filter(|&switch| switch != Switch::Gro) {
+        for switch in [Switch::Gro, Switch::Tso] {
+            assert!(with(switch, "[[switch]]\nnode = \"sw\"").is_err());
+        }
+        for switch in Switch::ALL.into_iter().filter(|switch| ![Switch::Gro, Switch::Tso].contains(switch)) {
             assert_eq!(with(switch, "link.rate = \"1gbit\""), Err(NO_WIFI));
         }
         assert!(with(Switch::SnrErrors, "[[wifi.station]]\nmcs = 0").is_err());
