@@ -151,9 +151,9 @@ impl Radio {
         if let Some((rate, _)) = burst.series.at(burst.attempts) {
             let mut before = 0;
             let draw = |mpdu: &Mpdu| {
-                let begins = data + Span(times.ppdu.0 * before / burst.bytes.max(1));
+                let begins = || data + Span(times.ppdu.0 * before / burst.bytes.max(1));
+                let overlap = overlap.filter(|overlap| begins() < overlap.until);
                 before += u64::from(mpdu.frame.mpdu());
-                let overlap = overlap.filter(|overlap| begins < overlap.until);
                 let errors = overlap.map_or(&path.errors, |overlap| &overlap.errors);
                 !errors.draw(&rate, mpdu.frame.mpdu(), &mut path.rng)
             };

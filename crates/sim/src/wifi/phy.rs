@@ -235,13 +235,13 @@ impl PhyRate {
         })
     }
 
-    /// BCC encoders: one for each 300 (HT) or 600 Mbit/s (VHT); HE uses LDPC; one tail is counted in place of
-    /// its extra symbol.
+    /// BCC encoders: one for each 300 (HT) or 600 Mbit/s (VHT), which are 3 or 6 bits in 10 ns; HE uses LDPC;
+    /// one tail is counted in place of its extra symbol.
     fn encoders(&self) -> u64 {
-        let bps = self.bps();
+        let (bits, symbol) = (10 * u64::from(self.bits), self.symbol());
         match self.format {
-            Format::Ht => 1 + u64::from(bps > 300_000_000),
-            Format::Vht => bps.div_ceil(600_000_000).max(1),
+            Format::Ht => 1 + u64::from(bits > 3 * symbol),
+            Format::Vht => bits.div_ceil(6 * symbol).max(1),
             _ => 1,
         }
     }

@@ -107,3 +107,22 @@ fn what_fits_into_a_time_takes_no_longer() {
     }
     assert!(rate("mcs0").ppdu(u64::MAX) > Span::from_secs(1_000_000), "an absurd length saturates");
 }
+
+/// The number of encoders is computed in bits and symbols; the rule itself is in bits per second.
+#[test]
+fn encoders_follow_the_rate() {
+    for (mcs, width, guard) in (0..32).flat_map(|mcs| {
+        [20, 40].into_iter().flat_map(move |width| [(mcs, width, Guard::Normal), (mcs, width, Guard::Short)])
+    }) {
+        let rate = PhyRate::ht(mcs, width, guard).expect("a rate");
+        assert_eq!(rate.encoders(), 1 + u64::from(rate.bps() > 300_000_000), "{rate}");
+    }
+    for mcs in 0..10 {
+        for (nss, width) in (1..=8).flat_map(|nss| WIDTHS.map(|width| (nss, width))) {
+            for guard in [Guard::Normal, Guard::Short] {
+                let Some(rate) = PhyRate::vht(mcs, nss, width, guard) else { continue };
+                assert_eq!(rate.encoders(), rate.bps().div_ceil(600_000_000).max(1), "{rate}");
+            }
+        }
+    }
+}
