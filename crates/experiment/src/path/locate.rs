@@ -82,6 +82,9 @@ fn between(located: &Located) -> Result<(u8, Option<u8>), &'static str> {
     }
     let known: Vec<(u8, i64)> =
         located.hops.iter().filter_map(|hop| hop.rise_ns.map(|rise| (hop.hop, rise))).collect();
+    if located.hops.is_empty() {
+        return Err("no router answered: there is none between the two hosts, or none that answers");
+    }
     if known.is_empty() {
         return Err("no router on the way answers often enough");
     }
