@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ impl Path {
     }
 
     /// Another server takes the place of the first.
-    fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
+    pub(super) fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
         self.end();
         (self.server, self.word) = serve(&self.lab, with);
     }
@@ -402,15 +403,21 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 }
 "#;
 
+/// A library for `LD_PRELOAD`.
+pub(super) fn library(scratch: &Scratch, code: &str) -> PathBuf {
+    let (source, library) = (scratch.path("before.c"), scratch.path("before.so"));
+    std::fs::write(&source, code).expect("the source");
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").status();
+    assert!(built.expect("a C compiler").success());
+    library
+}
+
 #[test]
 fn live_a_clock_that_jumps_is_named() {
     let Some(_turn) = live("live_a_clock_that_jumps_is_named") else { return };
     let scratch = Scratch::new("jump");
-    let (source, library) = (scratch.path("jump.c"), scratch.path("jump.so"));
-    std::fs::write(&source, JUMP).expect("the source");
-    let mut cc = Command::new("cc");
-    let built = cc.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").status();
-    assert!(built.expect("a C compiler").success());
+    let library = library(&scratch, JUMP);
     let mut path = Path::new([20, 20], 20, "fq_codel");
     let preload = |command: &mut Command| _ = command.env("LD_PRELOAD", &library);
     path.serve_again(preload);
