@@ -234,7 +234,8 @@ fn loopback_a_server_that_is_stopped_says_so() {
     let (secret, at) = (secret(), free_port());
     let server = LoadServer::bind(&[at], secret.clone(), false, Bounds::default()).unwrap();
     let stop = AtomicBool::new(false);
-    let longer = Test { load: Span::from_millis(5000), ..test("tcp_2up") };
+    let [length, step, idle] = [5000, 100, 0].map(Span::from_millis);
+    let longer = resolve("tcp_2up", &Params { length, step, idle, ..Params::default() }).unwrap();
     thread::scope(|scope| {
         let ends = Ends(&stop);
         scope.spawn(|| server.serve(&stop, &|_| ()).unwrap());

@@ -48,7 +48,7 @@ impl Path {
     }
 
     /// Another server takes the place of the first.
-    pub(super) fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
+    fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
         self.end();
         (self.server, self.word) = serve(&self.lab, with);
     }
@@ -404,7 +404,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 "#;
 
 /// A library for `LD_PRELOAD`.
-pub(super) fn library(scratch: &Scratch, code: &str) -> PathBuf {
+fn library(scratch: &Scratch, code: &str) -> PathBuf {
     let (source, library) = (scratch.path("before.c"), scratch.path("before.so"));
     std::fs::write(&source, code).expect("the source");
     let mut cc = Command::new("cc");

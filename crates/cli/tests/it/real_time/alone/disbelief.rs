@@ -9,8 +9,8 @@ use goodqueue_wire::Netns;
 use serde_json::Value;
 
 use super::super::chain::{Chain, has_tbf};
-use super::super::real_path::{Path, doubts, library, number};
-use super::super::{Gone, Scratch, has};
+use super::super::real_path::{Path, doubts, number};
+use super::super::{Gone, has};
 use super::live;
 use crate::{goodqueue, stderr, stdout};
 
@@ -68,46 +68,6 @@ fn live_a_load_that_does_not_fill_the_line_is_named() {
     let why = no_grade(&record);
     assert!(why.contains("packets waited for less than half of the time"), "{why}");
     assert!(record["runs"][0]["summary"]["grade"].is_null());
-}
-
-/// Computes for 2 ms each time that a program receives data of TCP.
-const SLOW: &str = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <sys/socket.h>
-#include <time.h>
-static long now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return now.tv_sec * 1000000000L + now.tv_nsec;
-}
-ssize_t recv(int socket, void *buffer, size_t length, int flags) {
-  static ssize_t (*real)(int, void *, size_t, int);
-  if (!real) real = (ssize_t (*)(int, void *, size_t, int))dlsym(RTLD_NEXT, "recv");
-  for (long until = now() + 2000000; now() < until;);
-  return real(socket, buffer, length, flags);
-}
-"#;
-
-#[test]
-fn live_a_server_that_is_too_slow_is_named() {
-    let Some(_turn) = live("live_a_server_that_is_too_slow_is_named") else { return };
-    let scratch = Scratch::new("slow");
-    let library = library(&scratch, SLOW);
-    let mut path = Path::new([40, 40], 20, "fq_codel");
-    path.serve_again(|command| _ = command.env("LD_PRELOAD", &library));
-    // Its thread needs a processor of its own, which others may take for a while.
-    for number in 1..=5 {
-        let output = path.test("tcp_4up --length 5s --idle 1s --json");
-        let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
-        let why = no_grade(&record);
-        if why.contains("the processor of the server") && why.contains("was too busy") {
-            assert_eq!(doubts(&record), ["processor"]);
-            return;
-        }
-        eprintln!("try {number} of 5: {why} {}", stderr(&output));
-    }
-    panic!("not named in five tries");
 }
 
 #[test]
