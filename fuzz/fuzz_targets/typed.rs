@@ -3,7 +3,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use goodqueue_experiment::limit::Limit;
-use goodqueue_experiment::{Plan, Request, read_any_rate, read_rate, read_time};
+use goodqueue_experiment::{Asked, Plan, Request, read_any_rate, read_rate, read_time};
 use goodqueue_path::fill::Fill;
 use goodqueue_path::host::host_and_port;
 use goodqueue_path::key::Key;
@@ -102,6 +102,17 @@ fn request(text: &str) {
     }
 }
 
+/// `--set KEY=VALUE` on each line, for a small file: an error names one of them, or a place in the file.
+fn set(text: &str) {
+    // A path to a library would be loaded.
+    let set = text.lines().filter(|line| !line.contains('/')).map(str::to_owned).collect();
+    let request = Request { test: "/nonexistent/x.toml".into(), set, ..Request::default() };
+    if let Err(error) = Asked::of_text(&request, &["set".into()], "test = 'ping'\n[[flow]]\nname = 'a'\n") {
+        let why = error.to_string();
+        assert!(why.contains("--set ") || why.contains("x.toml:"), "{why}");
+    }
+}
+
 // Words as people type them behind a command and its flags.
 libfuzzer_sys::fuzz_target!(|text: &str| {
     host(text);
@@ -120,4 +131,5 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         assert!(rate.0 > 0 && read_any_rate(text) == Ok(rate), "{text}");
     }
     request(text);
+    set(text);
 });

@@ -4,7 +4,7 @@
 //! `dualpi2`, `sfq`, `fq`, `wheel`, `classes`, `htb`, `tbf`, `dql`, `spec`, `parameters`, `replay`, `frame`,
 //! `echo`, `record`, `experiment`, `policy`, `simulation`, `wifi`, `air`, `airtime`, `packetdrill`, `path`,
 //! `rpm`, `control`, `flood`, `talk`, `gaps`, `uci`, `icmp`, `headers`, `page`, `told`, `typed`, `arrivals`,
-//! `nat`).
+//! `parts`, `nat`).
 //! The queue targets read their calls from the input and check after each: a packet comes back exactly once,
 //! the backlog is the sum of what is inside, a queue that holds packets says when it wakes. `simulation`
 //! reads a small network with its load, and checks that every packet is accounted for, and that the same

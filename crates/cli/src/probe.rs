@@ -673,6 +673,26 @@ impl Output<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_size_panics_and_what_is_read_is_read_again(
+            any in "\\PC{0,20}",
+            words in "[0-9]{0,6}(\\.\\.[0-9]{0,6})?",
+        ) {
+            for text in [any, words] {
+                match sizes(&text) {
+                    Ok((least, most)) => {
+                        prop_assert!(least.is_none_or(|least| least <= most), "{}", text);
+                        let again = least.map_or(most.to_string(), |least| format!("{least}..{most}"));
+                        prop_assert!(sizes(&again).is_ok_and(|read| read == (least, most)), "{}", text);
+                    }
+                    Err(why) => prop_assert!(why.to_string().starts_with("--size"), "{}", why),
+                }
+            }
+        }
+    }
 
     #[test]
     fn what_a_server_allows_is_told_as_it_is_typed() {

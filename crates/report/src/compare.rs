@@ -544,6 +544,15 @@ fn bootstrap(statistic: Statistic, runs: [(&Record, &Run); 2]) -> Option<[f64; 2
     (differences.len() == DRAWS).then(|| [differences[DRAWS / 40 - 1], differences[DRAWS - DRAWS / 40]])
 }
 
+/// A number with so many digits. What is rounded to zero has no sign.
+fn rounded(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
 /// The table of a comparison as plain text: a block for each pair of runs. `names`: of the records.
 #[must_use]
 pub fn text(names: [&str; 2], comparison: &Comparison) -> String {
@@ -567,8 +576,11 @@ pub fn text(names: [&str; 2], comparison: &Comparison) -> String {
         for row in &pair.rows {
             let digits = digits(row);
             let number =
-                |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"));
-            let signed = |value: f64| format!("{value:+.digits$}");
+                |value: Option<f64>| value.map_or_else(|| "–".into(), |value| rounded(value, digits));
+            let signed = |value: f64| {
+                let text = rounded(value, digits);
+                if text.starts_with('-') { text } else { format!("+{text}") }
+            };
             lines.push([
                 row.figure.into(),
                 row.unit.into(),
@@ -577,7 +589,10 @@ pub fn text(names: [&str; 2], comparison: &Comparison) -> String {
                 row.difference.map_or_else(String::new, signed),
                 row.interval
                     .map_or_else(String::new, |[low, high]| format!("{} to {}", signed(low), signed(high))),
-                row.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x")),
+                // Below nothing there is no multiple.
+                row.ratio
+                    .filter(|ratio| *ratio >= 0.0)
+                    .map_or_else(String::new, |ratio| format!("{ratio:.2}x")),
                 row.verdict.unwrap_or_default().into(),
             ]);
         }

@@ -477,5 +477,7 @@ impl Rounds<'_> {
 /// # Errors
 /// In words: it is damaged.
 pub fn decode(bytes: Vec<u8>) -> Result<Vec<Row>, String> {
-    parquet_rows::decode(bytes).map_err(|error| error.to_string())
+    // The crate `parquet` panics over some damaged files.
+    let rows = std::panic::catch_unwind(|| parquet_rows::decode(bytes));
+    rows.map_err(|_| "it is damaged".to_owned())?.map_err(|error| error.to_string())
 }

@@ -222,6 +222,33 @@ fn rows_are_the_same_after_parquet() {
     assert_eq!(part_name(&rows), part_name(&again));
 }
 
+/// A part that a full disk, a broken copy or somebody else has changed is refused, or has other rows.
+#[test]
+fn no_bytes_of_a_part_panic() {
+    let (study, stop) = (study(GRID), AtomicBool::new(false));
+    let unit = &units(&study).some(0, 1).expect("a unit")[0];
+    let bytes = study.encode(&study.run(unit, &stop).expect("rows")).expect("bytes");
+    for length in 0..bytes.len() {
+        assert!(decode(bytes[..length].to_vec()).is_err(), "the first {length} bytes");
+    }
+    for at in 0..bytes.len() {
+        for change in [1, 0x80, 0xff, bytes[at]] {
+            let mut changed = bytes.clone();
+            changed[at] ^= change;
+            let _ = decode(changed).map_err(|why| assert!(!why.is_empty()));
+        }
+    }
+    let mut dice = goodqueue::Rng::new(1);
+    for _ in 0..2000 {
+        let mut changed = bytes.clone();
+        for _ in 0..=dice.below(8) {
+            let at = usize::try_from(dice.below(changed.len() as u64)).expect("small");
+            changed[at] = dice.below(256).try_into().expect("a byte");
+        }
+        let _ = decode(changed).map_err(|why| assert!(!why.is_empty()));
+    }
+}
+
 #[test]
 fn halving_gives_more_seeds_to_ever_fewer_points() {
     static RUNS: AtomicUsize = AtomicUsize::new(0);

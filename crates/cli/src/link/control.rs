@@ -149,7 +149,9 @@ fn asked(line: &str) -> Result<Asked, String> {
     if line == LOOK {
         return Ok(Asked::Look);
     }
-    serde_json::from_slice(line.as_bytes()).map(Asked::Change).map_err(|error| error.to_string())
+    // The name of an unknown value may have the ends of lines.
+    let told = |error: serde_json::Error| error.to_string().replace(char::is_control, " ");
+    serde_json::from_slice(line.as_bytes()).map(Asked::Change).map_err(told)
 }
 
 /// A line of at most so many bytes, in time.
@@ -282,5 +284,66 @@ fn names(links: &[(String, PathBuf)]) -> String {
         [] => "you have no running link; `goodqueue link -- COMMAND` starts one".into(),
         [pid] => format!("your running link is --pid {pid}"),
         several => format!("there are several links; name one with --pid: {}", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::Shutdown;
+
+    /// The answer to a request when the link is gone; `None` if it was for the link.
+    fn answer(request: &[u8]) -> Option<String> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(request).unwrap();
+        theirs.shutdown(Shutdown::Write).unwrap();
+        let (ask, _) = channel();
+        serve(&ours, &ask)?;
+        drop(ours);
+        let mut bytes = Vec::new();
+        // What the link has not read of a long request resets the connection, behind the answer.
+        let _ = theirs.read_to_end(&mut bytes);
+        Some(String::from_utf8(bytes).unwrap())
+    }
+
+    fn is_one_line(text: &str) -> bool {
+        text.len() > 1 && text.find('\n') == Some(text.len() - 1)
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_that_is_none_has_one_line_as_its_answer(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            name in "\\PC{0,3}[\n\r\\PC]{0,8}",
+        ) {
+            if let Some(text) = answer(&bytes) {
+                prop_assert!(is_one_line(&text), "{:?}", text);
+            }
+            let unknown = serde_json::json!({ name.as_str(): 1 }).to_string();
+            if let Some(text) = answer(unknown.as_bytes()) {
+                prop_assert!(is_one_line(&text), "{:?}", text);
+            }
+        }
+
+        #[test]
+        fn a_change_is_read_as_it_was_written(
+            up in any::<Option<u64>>(),
+            rtt in any::<Option<u64>>(),
+            loss in proptest::option::of(0_u32..=100),
+        ) {
+            let loss = loss.map(|percent| f64::from(percent) / 100.0);
+            let change = LinkChange { up_bps: up, down_bps: None, rtt_ns: rtt, loss };
+            let text = serde_json::to_string(&change).unwrap();
+            prop_assert!(matches!(asked(&text), Ok(Asked::Change(read)) if read == change), "{}", text);
+            prop_assert_eq!(answer(text.as_bytes()), None, "it is for the link");
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_refused() {
+        let long = format!("{{\"loss\":0.{}}}\n", "0".repeat(5000));
+        assert!(answer(long.as_bytes()).is_some_and(|text| is_one_line(&text)));
+        assert_eq!(answer(b"look\n"), None);
     }
 }

@@ -66,6 +66,7 @@ fn change(text: &str) -> Result<(Duration, LinkChange), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(texts: &[&str]) -> Result<Vec<(Duration, LinkChange)>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
@@ -100,6 +101,37 @@ mod tests {
         ] {
             let error = read(&[text]).expect_err(text);
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    /// A change as somebody types it.
+    fn typed((at, change): &(Duration, LinkChange)) -> String {
+        let rate = |name: &str, bps: Option<u64>| bps.map(|bps| format!("{name}={bps}bit"));
+        let rtt = change.rtt_ns.map(|ns| format!("rtt={ns}ns"));
+        let loss = change.loss.map(|share| format!("loss={share}"));
+        let all = [rate("up", change.up_bps), rate("down", change.down_bps), rtt, loss];
+        format!("{}ns:{}", at.as_nanos(), all.into_iter().flatten().collect::<Vec<_>>().join(","))
+    }
+
+    const CHANGE: &str = "(rate|up|down|rtt|loss)=[0-9]{1,3}(\\.[0-9])?(kbit|mbit|gbit|us|ms|s|%|)";
+
+    proptest! {
+        #[test]
+        fn no_words_panic_and_what_is_read_is_read_again(
+            any in "\\PC{0,30}",
+            time in "[0-9]{1,4}(\\.[0-9])?(us|ms|s|min|h|)",
+            changes in proptest::collection::vec(CHANGE, 1..4),
+        ) {
+            let words = format!("{time}:{}", changes.join(","));
+            for text in [any, words] {
+                match read(&[&text]) {
+                    Ok(found) => {
+                        let again = typed(&found[0]);
+                        prop_assert_eq!(read(&[&again]), Ok(found), "{} {}", text, again);
+                    }
+                    Err(why) => prop_assert!(why.starts_with("--at"), "{}", why),
+                }
+            }
         }
     }
 }

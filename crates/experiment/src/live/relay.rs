@@ -414,6 +414,25 @@ mod tests {
         assert_eq!(name_servers("nameserver\nnameservers 127.0.0.1\n"), [] as [IpAddr; 0]);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_words_panic_and_what_is_read_is_read_again(
+            any in "\\PC{0,20}",
+            words in "[0-9]{0,6}(:[0-9]{0,6})?(/tcp|/udp)?",
+        ) {
+            for text in [any, words] {
+                match text.parse::<Exposed>() {
+                    Ok(read) => {
+                        let protocol = if read.is_udp { "udp" } else { "tcp" };
+                        let again = format!("{}:{}/{protocol}", read.port, read.local);
+                        proptest::prop_assert_eq!(again.parse(), Ok(read), "{}", text);
+                    }
+                    Err(why) => proptest::prop_assert!(why.contains("is not a"), "{}", why),
+                }
+            }
+        }
+    }
+
     #[test]
     fn ports_are_read_and_wrong_ones_named() {
         let read = |text: &str| text.parse::<Exposed>();

@@ -82,6 +82,9 @@ fn between(located: &Located) -> Result<(u8, Option<u8>), &'static str> {
     }
     let known: Vec<(u8, i64)> =
         located.hops.iter().filter_map(|hop| hop.rise_ns.map(|rise| (hop.hop, rise))).collect();
+    if located.hops.is_empty() {
+        return Err("no router answered: there is none between the two hosts, or none that answers");
+    }
     if known.is_empty() {
         return Err("no router on the way answers often enough");
     }
@@ -144,6 +147,7 @@ mod tests {
     fn unknown_positions_are_reported() {
         assert_eq!(place(&[Some(80), Some(2), Some(80)], 80), None, "a contradiction");
         assert_eq!(place(&[None, None], 80), None, "nobody answers");
+        assert!(located(&[], 80).unknown.is_some_and(|why| why.contains("there is none between")));
         assert_eq!(place(&[Some(0), Some(4)], 4), None, "nothing to locate");
         let hops = located(&[Some(0), None, Some(79)], 80).hops;
         assert_eq!((hops.len(), hops[1].address.as_deref(), hops[1].rise_ns), (3, None, None));

@@ -535,6 +535,11 @@ impl<'a> Underway<'a> {
         {
             faults.push("no flow ever connected".to_owned());
         }
+        if let Some(Ok(LoadSummary { flows, .. })) = &gathered.load
+            && let (false, Some(why)) = (gathered.was_ended() || self.signal.is_some(), all_broke(flows))
+        {
+            faults.push(format!("all flows broke before the load was over: {why}; measure again"));
+        }
         for (host, end) in &gathered.far {
             if let Ok(Ended { error: Some(error), .. }) = end {
                 let name = &self.asked.hosts[*host].name;
@@ -562,6 +567,13 @@ impl<'a> Underway<'a> {
     }
 }
 
+/// Why all flows of a load broke after they had connected; `None` if one did not.
+fn all_broke(flows: &[FlowOutcome]) -> Option<&str> {
+    let why = |flow: &FlowOutcome| flow.connected.is_some() && flow.error.is_some();
+    let first = flows.first().filter(|_| flows.iter().all(why))?;
+    first.error.as_deref()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -579,5 +591,15 @@ mod tests {
         assert!(!is_untold("tcp_4up", &ran, told));
         assert!(!is_untold("tcp_4up", &FlowOutcome::default(), TcpSample::default()), "nothing ran");
         assert!(!is_untold("tcp_4down", &ran, TcpSample::default()), "the server tells of its own");
+    }
+
+    #[test]
+    fn a_load_whose_flows_all_broke_is_noticed() {
+        let ran = FlowOutcome { connected: Some(1), ..FlowOutcome::default() };
+        let broke = FlowOutcome { error: Some("reset".into()), ..ran.clone() };
+        assert_eq!(all_broke(&[broke.clone(), broke.clone()]), Some("reset"));
+        assert_eq!(all_broke(&[broke, ran]), None, "the other one fills the line");
+        let refused = FlowOutcome { error: Some("refused".into()), ..FlowOutcome::default() };
+        assert_eq!((all_broke(&[refused]), all_broke(&[])), (None, None), "they never began");
     }
 }

@@ -40,6 +40,8 @@ const OVERTIME: i64 = 60_000_000_000;
 const TLS_HANDSHAKE: u8 = 0x16;
 /// How long to wait for control connections that were replaced.
 const LEAVING: Duration = Duration::from_millis(1);
+/// What a client hears of a load that ends because the server does.
+const CUT_SHORT: &str = "somebody stopped it; start it again, and measure again";
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
 /// The stack of a thread, bytes.
@@ -583,6 +585,8 @@ struct Control<'a> {
     permit: Permit<'a>,
     /// Whether the client has shown that it has the secret.
     is_proved: bool,
+    /// Whether the server was ended before the client asked for the end of its load.
+    is_cut_short: bool,
 }
 
 /// Serves one control connection to its end. The client always notices the end.
@@ -597,8 +601,15 @@ fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, permit: Per
     if let (Ok(()), Ok(tls)) = (set_up, tls) {
         let timed = Timed { stream, until: Some(Instant::now() + HANDSHAKE) };
         let stream = StreamOwned::new(tls, timed);
-        let mut control =
-            Control { shared, peer, stream, lines: Lines::new(MOST_ASKED), permit, is_proved: false };
+        let mut control = Control {
+            shared,
+            peer,
+            stream,
+            lines: Lines::new(MOST_ASKED),
+            permit,
+            is_proved: false,
+            is_cut_short: false,
+        };
         let ended = control.serve();
         if ended.is_err() && !control.is_proved {
             shared.server.count(|stats| stats.unproved += 1);
@@ -747,10 +758,12 @@ impl Control<'_> {
         });
         self.shared.tell(Event::Ended { from: self.peer, flows, refused: summary.refused });
         let downloads = summary.flows.iter().filter(|flow| flow.direction == Direction::Down);
+        let is_cut_short = self.is_cut_short;
+        let cut_short = || is_cut_short.then(|| CUT_SHORT.to_owned());
         self.say(&Tell::Ended(Ended {
             cc: downloads.map(|flow| (flow.flow, flow.cc.clone())).collect(),
             refused: summary.refused,
-            error: ended.err().map(|error| error.to_string()),
+            error: ended.err().map(|error| error.to_string()).or_else(cut_short),
             busy_permille: busy,
         }))
     }
@@ -825,6 +838,7 @@ impl Control<'_> {
                 Some(_) => return Err(ErrorKind::InvalidData.into()),
             }
         }
+        self.is_cut_short = self.shared.stop.load(Ordering::Relaxed);
         Ok(())
     }
 

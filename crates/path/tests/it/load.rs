@@ -230,6 +230,26 @@ fn loopback_a_load_beyond_the_server_s_rate_is_ended() {
 }
 
 #[test]
+fn loopback_a_server_that_is_stopped_says_so() {
+    let (secret, at) = (secret(), free_port());
+    let server = LoadServer::bind(&[at], secret.clone(), false, Bounds::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    let [length, step, idle] = [5000, 100, 0].map(Span::from_millis);
+    let longer = resolve("tcp_2up", &Params { length, step, idle, ..Params::default() }).unwrap();
+    thread::scope(|scope| {
+        let ends = Ends(&stop);
+        scope.spawn(|| server.serve(&stop, &|_| ()).unwrap());
+        let loaded = scope.spawn(|| run(at, &mut Control::open(at, &secret).unwrap(), &longer));
+        thread::sleep(Duration::from_secs(1));
+        drop(ends);
+        let (near, ended, _) = loaded.join().unwrap();
+        let error = ended.error.expect("the load was not over");
+        assert!(error.contains("somebody stopped it; start it again"), "{error}");
+        assert!(near.flows.iter().all(|flow| flow.error.is_some()), "{near:?}");
+    });
+}
+
+#[test]
 fn loopback_a_flood_of_silent_connections_stops_nobody() {
     let secret = secret();
     with_server(Bounds::default(), &secret, |at| {

@@ -196,6 +196,18 @@ fn a_change_is_found_with_its_size_and_no_change_is_undecided() {
 }
 
 #[test]
+fn what_is_rounded_to_zero_has_no_sign() {
+    let record = fixture::rrul_of(30);
+    let mut comparison = compare(&record, &record);
+    for row in comparison.pairs.iter_mut().flat_map(|pair| &mut pair.rows) {
+        (row.first, row.other, row.difference) = (Some(0.03), Some(-1e-9), Some(-1e-9));
+        (row.ratio, row.interval) = (Some(-1e-9 / 0.03), Some([-1e-9, 0.03]));
+    }
+    let table = text(["a", "b"], &comparison);
+    assert!(table.contains("+0.00 to +0.03") && !table.contains("-0") && !table.contains("0x"), "{table}");
+}
+
+#[test]
 fn repetitions_give_welch_s_interval() {
     let with = |rises: &[i64]| {
         let repetitions =

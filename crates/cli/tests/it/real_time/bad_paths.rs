@@ -87,6 +87,28 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     });
 }
 
+/// The server's packets take a cable that leaves a router out, from the middle of the load on.
+#[test]
+fn live_a_route_that_changes_is_named() {
+    let test = "live_a_route_that_changes_is_named";
+    let Some(_turn) = live(test) else { return };
+    if !has_tbf(test) {
+        return;
+    }
+    let (output, record) = tested("tcp_2up --length 8s --idle 1s", |chain, _| {
+        chain.narrow(0, "right");
+        chain.shortcut(2, 0);
+        std::thread::sleep(Duration::from_secs(5));
+        chain.sh(2, "ip route replace 10.0.0.0/24 via 10.1.0.2");
+    });
+    let run = &record["runs"][0];
+    let doubts = run["doubts"].as_array().unwrap_or_else(|| panic!("no doubt: {}", stderr(&output)));
+    let changed = doubts.iter().find(|doubt| doubt["kind"] == "path_changed").expect("a change");
+    let words = changed["evidence"].as_str().expect("words");
+    assert!(words.contains("TTL of 63 and later 64"), "{words}");
+    assert!(run["summary"]["grade"].is_null());
+}
+
 /// A probe over client, router and server, during which an interface of a host goes down and comes back.
 fn probed(host: usize, script: &str) -> Value {
     let chain = Chain::new(3);

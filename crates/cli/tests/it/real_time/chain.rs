@@ -57,6 +57,16 @@ impl Chain {
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Lays a cable between two hosts that are no neighbours: 10.1.0.1 at the first, 10.1.0.2 at the other.
+    pub(super) fn shortcut(&self, host: usize, other: usize) {
+        let peer = self.hosts[other].id();
+        self.sh(host, &format!("ip link add short type veth peer name short netns {peer}"));
+        for (end, address) in [(host, 1), (other, 2)] {
+            self.sh(end, &format!("ip address add 10.1.0.{address}/24 dev short; ip link set short up"));
+            self.sh(end, "for all in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $all; done");
+        }
+    }
+
     /// Makes the line from `host` to the right or left carry 10 Mbit/s, behind a FIFO of 80 ms.
     pub(super) fn narrow(&self, host: usize, device: &str) {
         self.sh(host, &format!("tc qdisc add dev {device} root tbf rate 10mbit burst 10kb limit 110kb"));

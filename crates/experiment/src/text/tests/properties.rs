@@ -4,6 +4,7 @@ use goodqueue_sim::Simulation;
 use proptest::prelude::*;
 
 use super::parse;
+use crate::{Asked, Request};
 
 /// Words that have a meaning somewhere.
 const KEYS: [&str; 37] = [
@@ -133,6 +134,42 @@ proptest! {
             }
         }
         sound(&text)?;
+    }
+}
+
+/// A small file with these changes is an experiment, or the error names `--set` or a place in the file.
+fn changed(set: &[String]) -> Result<(), TestCaseError> {
+    let request = Request { test: "/nonexistent/x.toml".into(), set: set.to_vec(), ..Request::default() };
+    match Asked::of_text(&request, &["set".into()], "test = 'ping'\n[[flow]]\nname = 'a'\n") {
+        Ok(mut asked) => {
+            prop_assert!(asked.experiment_mut().is_some_and(|experiment| !experiment.variants.is_empty()));
+        }
+        Err(error) => {
+            let why = error.to_string();
+            prop_assert!(why.contains("--set ") || why.contains("x.toml:"), "{set:?}: {why}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_set_panics(
+        any in "\\PC{0,40}",
+        words in proptest::collection::vec(("[a-z]{1,6}", 0..KEYS.len(), 0..VALUES.len(), "\\PC{0,6}"), 1..4),
+    ) {
+        changed(&[any])?;
+        let all = words.iter().map(|(table, key, value, more)| {
+            let (key, value) = (KEYS[*key], VALUES[*value]);
+            match table.len() {
+                1 | 2 => format!("{key}={value}"),
+                3 => format!("test.{key}={value}"),
+                4 => format!("flow.a.{key}={value}{more}"),
+                5 => format!("flow.1.{key}={more}"),
+                _ => format!("{table}.{key}.{more}={value}"),
+            }
+        });
+        changed(&all.collect::<Vec<_>>())?;
     }
 }
 

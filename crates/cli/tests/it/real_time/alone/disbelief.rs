@@ -61,6 +61,16 @@ fn live_senders_and_receivers_that_limit_the_load_are_named() {
 }
 
 #[test]
+fn live_a_load_that_does_not_fill_the_line_is_named() {
+    let Some(_turn) = live("live_a_load_that_does_not_fill_the_line_is_named") else { return };
+    let path = Path::new([20, 20], 20, "fq_codel");
+    let record = record(&path, "tcp_1up --length 6s --idle 1s --pacing 4mbit");
+    let why = no_grade(&record);
+    assert!(why.contains("packets waited for less than half of the time"), "{why}");
+    assert!(record["runs"][0]["summary"]["grade"].is_null());
+}
+
+#[test]
 fn live_a_line_that_gets_slower_is_named() {
     let Some(_turn) = live("live_a_line_that_gets_slower_is_named") else { return };
     let path = Path::new([40, 40], 20, "fq_codel");
