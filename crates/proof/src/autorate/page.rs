@@ -19,7 +19,7 @@ pub fn shares(way: &DirectionOutcome, oracle: &DirectionOutcome) -> [f64; 2] {
 
 /// Whether each of the two bars is met: goodput and rise.
 #[must_use]
-pub fn bars([goodput, rise]: [f64; 2]) -> [bool; 2] {
+fn bars([goodput, rise]: [f64; 2]) -> [bool; 2] {
     [goodput >= GOODPUT, rise <= RISE]
 }
 
@@ -29,7 +29,7 @@ const REVERSALS: f64 = 1.0;
 /// The spread of the rates of a shaper from second 30 on: the least and the largest, as a share of the
 /// median, with the most extreme hundredth at each end left out.
 #[must_use]
-pub fn spread(way: &DirectionOutcome) -> [f64; 2] {
+fn spread(way: &DirectionOutcome) -> [f64; 2] {
     let mut rates: Vec<u64> = way.rates.iter().skip(300).map(|rate| rate.0).collect();
     rates.sort_unstable();
     let at = |percent: usize| rates[(rates.len() * percent / 100).min(rates.len() - 1)] as f64;
