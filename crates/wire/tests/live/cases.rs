@@ -543,8 +543,8 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
     Outcome::Passed
 }
 
-/// The same with `fq_codel` at 100 Mbit/s. The engine has no real-time scheduling, and for each processor four
-/// threads flood: it gets too little of a processor to take all.
+/// The same with `fq_codel` at 100 Mbit/s. The engine has no real-time scheduling, and for each processor
+/// four threads flood: it gets too little of a processor to take all.
 fn a_flood_is_more_than_fq_codel_takes() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let rate = Rate(100_000_000);
