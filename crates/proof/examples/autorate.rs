@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::path::Path as File;
+use std::sync::Mutex;
 
 use goodqueue_proof::autorate::{Outcome, Policy, Results, SEEDS, all, page, picture, run};
 
@@ -16,17 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    let mut results: Vec<Results> = all(1)
-        .into_iter()
-        .map(|path| (path, Policy::ALL.map(|policy| (policy, Vec::new())).into()))
-        .collect();
-    for seed in SEEDS {
-        for (path, (_, outcomes)) in all(seed).iter().zip(&mut results) {
-            for (policy, outcomes) in outcomes {
-                outcomes.push(run(path, *policy, seed)?);
-            }
-        }
-    }
+    let results = results()?;
     let pictures = File::new(&folder).join("autorate");
     std::fs::create_dir_all(&pictures)?;
     let mut names = Vec::new();
@@ -42,4 +33,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     std::fs::write(File::new(&folder).join("autorate.md"), page(&results, &names))?;
     Ok(())
+}
+
+/// All runs, on all processors.
+fn results() -> Result<Vec<Results>, Box<dyn Error>> {
+    let paths = all(1).len();
+    let jobs = SEEDS
+        .flat_map(|seed| (0..paths).flat_map(move |path| Policy::ALL.map(|policy| (seed, path, policy))));
+    let (jobs, done) = (Mutex::new(jobs), Mutex::new(Vec::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            threads.spawn(|| {
+                let next = || jobs.lock().ok()?.next();
+                while let Some((seed, path, policy)) = next() {
+                    let outcome = run(&all(seed)[path], policy, seed);
+                    let Ok(mut done) = done.lock() else { return };
+                    done.push(((path, policy as usize, seed), outcome));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().map_err(|_| "a run panicked")?;
+    done.sort_by_key(|(at, _)| *at);
+    let mut results: Vec<Results> = all(1)
+        .into_iter()
+        .map(|path| (path, Policy::ALL.map(|policy| (policy, Vec::new())).into()))
+        .collect();
+    for ((path, policy, _), outcome) in done {
+        results[path].1[policy].1.push(outcome?);
+    }
+    Ok(results)
 }

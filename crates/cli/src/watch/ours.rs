@@ -186,6 +186,8 @@ mod tests {
     use goodqueue_router::tc::Tin;
 
     use super::*;
+    use crate::watch::rows;
+    use crate::watch::tests::per_turn;
 
     fn connection(client: &str, sent: u64, waiting: u64, waited_ns: u64) -> ConnectionSnapshot {
         ConnectionSnapshot {
@@ -254,5 +256,27 @@ mod tests {
         let hosts: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.rate_bps)).collect();
         assert_eq!(hosts, [("10.0.0.1", Some(1_080_000.0)), ("10.0.0.9", Some(0.0))]);
         assert!(now.since(&before, None)[0].queues[1].waiting.is_empty());
+    }
+
+    /// Processor time of looks at so many flows, drawn as a table, ns for each look.
+    fn look(flows: u32) -> f64 {
+        let one = |at: u32, sent: u64| {
+            let client = format!("10.{}.{}.{}:1", at >> 16, at >> 8 & 255, at & 255);
+            connection(&client, sent, u64::from(at % 3), sent * 1_000_000)
+        };
+        let before = link(0, (0..flows).map(|at| one(at, 10)).collect());
+        let now = link(1_000_000_000, (0..flows).map(|at| one(at, 20)).collect());
+        per_turn(50_000 / flows, || {
+            let watched = now.since(&before, Some(By::Flow));
+            assert_eq!(watched[0].queues[1].waiting.len(), flows as usize);
+            let table = rows(&watched, true);
+            assert!(table.contains(&format!("and {} more", flows - 10)), "{table}");
+        })
+    }
+
+    #[test]
+    fn ten_thousand_flows_cost_at_most_fifteen_times_a_thousand() {
+        let ratios: Vec<f64> = (0..3).map(|_| look(10_000) / look(1000)).collect();
+        assert!(ratios.iter().any(|&ratio| ratio <= 15.0), "{ratios:?}");
     }
 }

@@ -10,6 +10,6 @@ mod picture;
 mod run;
 
 pub use links::{Disturbance, Line, Path, all};
-pub use page::{Results, SEEDS, bars, page, shares, spread};
+pub use page::{Results, SEEDS, page, shares};
 pub use picture::picture;
 pub use run::{DirectionOutcome, Outcome, Policy, run};

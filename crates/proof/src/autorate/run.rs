@@ -60,6 +60,8 @@ const LEAST: Rate = Rate(100_000);
 pub(super) const LOAD: Span = Span::from_secs(2);
 /// Goodput and delay are measured from here on, after ten seconds of load in which the rate is found.
 pub(super) const MEASURED: Span = Span::from_secs(12);
+/// Reversals of the rate count from here on.
+const FOUND: Span = Span::from_secs(30);
 /// How often counters are read and rates set.
 const STEP: Span = Span::from_millis(5);
 /// When a probe counts as lost.
@@ -81,6 +83,38 @@ pub struct DirectionOutcome {
     pub rise: [f64; 2],
     /// The rate of the shaper, every 100 ms.
     pub rates: Vec<Rate>,
+    /// How often a minute the rate reversed, from second 30 on.
+    pub reversals: f64,
+}
+
+/// Counts how often a rate changes its direction: from up to down or back, each by more than a tenth of the
+/// largest or the smallest rate since the last time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reversals {
+    /// Since the last time.
+    least: u64,
+    most: u64,
+    /// Whether it went up last; `None` before the first change.
+    is_up: Option<bool>,
+    count: u32,
+}
+
+impl Reversals {
+    pub(super) fn see(&mut self, rate: Rate) {
+        if self.most == 0 {
+            self.least = rate.0;
+        }
+        (self.least, self.most) = (self.least.min(rate.0), self.most.max(rate.0));
+        let (rises, falls) = (rate.0 * 10 > self.least * 11, rate.0 * 10 < self.most * 9);
+        if (rises && self.is_up != Some(true)) || (falls && self.is_up != Some(false)) {
+            self.count += u32::from(self.is_up.is_some());
+            (self.is_up, self.least, self.most) = (Some(rises), rate.0, rate.0);
+        }
+    }
+
+    pub(super) fn a_minute(self, time: Span) -> f64 {
+        f64::from(self.count) * 60.0 / time.as_secs_f64()
+    }
 }
 
 /// The result of a run.
@@ -288,6 +322,7 @@ pub fn run(path: &Path, policy: Policy, seed: u64) -> Result<Outcome, BuildError
     };
     let mut outcome = Outcome { ways: Default::default(), decisions: Vec::new(), trace_hash: 0 };
     let (mut set, mut passed, mut before) = ([Rate(0); 2], [0; 2], [0; 2]);
+    let mut reversals = [Reversals::default(); 2];
     let mut now = Nanos::ZERO;
     while now < Nanos::ZERO + LENGTH {
         now += STEP;
@@ -330,6 +365,9 @@ pub fn run(path: &Path, policy: Policy, seed: u64) -> Result<Outcome, BuildError
             if time.0.is_multiple_of(SHOWN.0) {
                 outcome.ways[way].rates.push(rate);
             }
+            if time >= FOUND {
+                reversals[way].see(rate);
+            }
         }
         if time == MEASURED {
             before = received(&simulation);
@@ -339,6 +377,7 @@ pub fn run(path: &Path, policy: Policy, seed: u64) -> Result<Outcome, BuildError
     for (way, result) in outcome.ways.iter_mut().enumerate() {
         result.goodput = (after[way] - before[way]) as f64 * 8.0 / (LENGTH - MEASURED).as_secs_f64();
         result.rise = probes.rise(way);
+        result.reversals = reversals[way].a_minute(LENGTH - FOUND);
     }
     outcome.trace_hash = simulation.trace_hash();
     Ok(outcome)
@@ -356,4 +395,26 @@ fn arrival(sample: &Measured) -> i64 {
 /// Payload that has arrived up and down.
 fn received(simulation: &Simulation) -> [u64; 2] {
     [0, 1].map(|way: usize| (0..FLOWS).map(|flow| simulation.flow(2 * flow + way).received).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reversals(rates: &[u64]) -> u32 {
+        let mut reversals = Reversals::default();
+        rates.iter().for_each(|&rate| reversals.see(Rate(rate)));
+        reversals.count
+    }
+
+    #[test]
+    fn only_a_change_of_direction_by_more_than_a_tenth_is_a_reversal() {
+        assert_eq!(reversals(&[100; 5]), 0);
+        assert_eq!(reversals(&[100, 104, 96, 104, 96]), 0, "too small");
+        assert_eq!(reversals(&[100, 120, 150, 200]), 0, "one direction");
+        assert_eq!(reversals(&[100, 120, 100]), 1);
+        assert_eq!(reversals(&[100, 120, 110, 130, 118]), 0, "a dip of less than a tenth");
+        assert_eq!(reversals(&[100, 120, 115, 110, 107]), 1, "small steps add up");
+        assert_eq!(reversals(&[100, 80, 100, 80, 100]), 3);
+    }
 }

@@ -275,15 +275,18 @@ offloads() {
   ip link set wan0 gso_max_segs $2
 }
 offloads off 1
-for layout in "layer_cake down" "simple up" "simplest down"; do
-  set -- $layout
-  takes --layout $1
-  measured shape tcp_8$2
+for layout in layer_cake simple simplest; do
+  takes --layout $layout
+  measured shape tcp_8down
+  measured shape tcp_8up
   ends_well $shape
-  goodqueue sqm wan0 --up 4500kbit --down 9mbit --layout $1 --quiet
-  measured sqm tcp_8$2
+  goodqueue sqm wan0 --up 4500kbit --down 9mbit --layout $layout --quiet
+  measured sqm tcp_8down
+  measured sqm tcp_8up
   goodqueue sqm stop wan0 --quiet
-  ok "shape: $2, our $1 ($(figures shape-tcp_8$2)) is like the kernel's ($(figures sqm-tcp_8$2))" alike tcp_8$2
+  for way in down up; do
+    ok "shape: $way, our $layout ($(figures shape-tcp_8$way)) is like the kernel's ($(figures sqm-tcp_8$way))" alike tcp_8$way
+  done
 done
 offloads on 65535
 
