@@ -64,12 +64,16 @@ impl Sender {
         self.start
     }
 
-    /// An MPDU is acknowledged or given up.
+    /// An MPDU is acknowledged or given up. The window moves with [`Sender::slide`].
     pub(super) fn finish(&mut self, seq: u16) {
         let place = usize::from(ahead(self.start, seq));
         if let Some(word) = self.done.get_mut(place / 64) {
             *word |= 1 << (place % 64);
         }
+    }
+
+    /// Moves the window over the oldest numbers that are acknowledged or given up.
+    pub(super) fn slide(&mut self) {
         while self.done[0] & 1 == 1 && self.start != self.next_seq {
             // Shifts whole runs at once.
             let run = self.done[0].trailing_ones().min(63);
@@ -209,8 +213,10 @@ mod tests {
         assert_eq!((seqs[5], seqs[6]), (4095, 0));
         assert!(!sender.has_room(64) && sender.has_room(65));
         seqs[1..].iter().for_each(|&seq| sender.finish(seq));
+        sender.slide();
         assert_eq!(sender.start(), 4090);
         sender.finish(4090);
+        sender.slide();
         assert_eq!((sender.start(), sender.has_room(64)), (58, true));
         assert_eq!(sender.done, [0; 4]);
     }

@@ -300,6 +300,7 @@ impl Radio {
         for (mpdu, _) in burst.mpdus.iter().zip(&received).filter(|&(_, &is_received)| is_received) {
             self.receive(now, edcaf, burst, mpdu, sink);
         }
+        self.paths[burst.path as usize].tid(burst.tid).sender.slide();
         for (mpdu, _) in burst.mpdus.iter().zip(&received).filter(|&(_, &is_received)| !is_received) {
             self.retry(now, edcaf, burst, *mpdu, sink);
         }

@@ -162,6 +162,7 @@ impl Radio {
         let (from, has_agreement, is_gone) = (path.from, path.has_agreement, path.is_gone);
         let tid = path.tid(number);
         tid.sender.finish(mpdu.seq);
+        tid.sender.slide();
         tid.needs_bar = has_agreement && !is_gone;
         self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
         self.devices[usize::from(from)].sent += 1;
