@@ -37,7 +37,7 @@ use crate::{Error, Experiment, Plan};
 
 pub use super::queue::with_instances;
 pub use super::relay::Exposed;
-pub use crate::radio::StationSnapshot;
+pub use crate::radio::snapshot::StationSnapshot;
 
 /// Time between two rows of the record.
 pub(super) const STEP: Span = Span::from_millis(100);
