@@ -121,7 +121,7 @@ impl Drop for Irtt {
 fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     let mut command = Command::new(program);
     command
-        .args(["client", "-Q", "-o", "-", "--wait=400ms", "--timeouts=200ms,400ms,800ms,1600ms"])
+        .args(["client", "-Q", "-o", "-", "--wait=400ms", "--timeouts=200ms,400ms,800ms,1600ms,3200ms"])
         .args(options)
         .arg(at.to_string());
     let output = command.output().unwrap();
