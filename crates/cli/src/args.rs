@@ -73,7 +73,7 @@ Exit codes:
   1  completed, but a stated limit was not met (a vector differs, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (the message names the missing privilege or device)
-  129, 130, 143  a test or run was interrupted (hang-up, Ctrl-C, SIGTERM) and kept what it had measured";
+  129, 130, 143  a test or run was interrupted (hang-up, Ctrl-C, SIGTERM); it kept its measurements";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
