@@ -71,6 +71,7 @@ impl Switch {
                 return Err("a switch takes no super-packets");
             }
             Switch::Gro => put(inner(file, "tcp"), "gro", "50us"),
+            Switch::Tso if file.contains_key("wifi") => return Err("super-packets are cut before the air"),
             Switch::Tso => {
                 let tcp = inner(file, "tcp");
                 let is_on = tcp.get("tso").and_then(Value::as_bool).unwrap_or(false);
@@ -186,6 +187,7 @@ mod tests {
         for switch in [Switch::Gro, Switch::Tso] {
             assert!(with(switch, "[[switch]]\nnode = \"sw\"").is_err());
         }
+        assert!(with(Switch::Tso, "wifi.band = \"5GHz\"").is_err());
         for switch in Switch::ALL.into_iter().filter(|switch| ![Switch::Gro, Switch::Tso].contains(switch)) {
             assert_eq!(with(switch, "link.rate = \"1gbit\""), Err(NO_WIFI));
         }
