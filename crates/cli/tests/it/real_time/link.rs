@@ -428,7 +428,7 @@ fn live_the_exit_code_of_the_program_is_kept() {
     let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(stderr(&nowhere).contains("--json /nowhere/at-all/x.json: No such file"), "{}", stderr(&nowhere));
-    let no_program = link("--quiet", &["/etc/hostname"]);
+    let no_program = link("--quiet", &["/etc/passwd"]);
     assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
 }
 
@@ -702,7 +702,7 @@ const ASKED: &str = "
     $GOODQUEUE bridge br1 br2 --rate 20mbit --queue cake:diffserv3,bandwidth=18mbit --quiet &
     bridge=$!
     sleep 0.5
-    ip netns exec host1 ping -c 1 -W 5 10.9.0.2 >/dev/null
+    ip netns exec host1 fping -q -c 1 -t 5000 10.9.0.2 2>/dev/null
     $GOODQUEUE watch br1 --json --count 1 --interval 100ms
     kill -INT $bridge
     wait $bridge";
@@ -712,8 +712,8 @@ const ASKED: &str = "
 fn live_arp_passes_the_tin_of_network_control() {
     let test = "live_arp_passes_the_tin_of_network_control";
     let Some(_turn) = live(test) else { return };
-    for program in ["ethtool", "ping"] {
-        if Command::new(program).arg("-V").output().is_err() {
+    for program in ["ethtool", "fping"] {
+        if Command::new(program).arg("-v").output().is_err() {
             skipped(test, &format!("{program} is not installed"));
             return;
         }
