@@ -94,6 +94,9 @@ fn page<'a>(header: &'a str, text: &'a str, area: Rect) -> Paragraph<'a> {
     let shown = if all > room { room.saturating_sub(1) } else { all };
     page.extend(text.lines().take(shown).map(Line::raw));
     let (columns, width) = (page.width(), usize::from(area.width));
+    if all == 0 {
+        page.push_line(Line::styled("nothing to show", dim));
+    }
     if shown < all {
         let more = format!("… {} more lines; name interfaces, or take --json", all - shown);
         page.push_line(Line::styled(more, dim));

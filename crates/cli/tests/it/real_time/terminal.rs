@@ -122,8 +122,8 @@ fn live_a_table_that_does_not_fit_says_so() {
         return;
     }
     let watch = format!(
-        "unshare --map-root-user --net sh -c 'for n in $(seq 30); do \
-         ip link add a$n type veth peer name b$n; done; exec {} watch --idle'",
+        "unshare --map-root-user --net sh -c 'for n in $(seq 50); do ip link add a$n type veth peer name b$n; \
+         tc qdisc add dev a$n root pfifo; done; exec {} watch --idle'",
         env!("CARGO_BIN_EXE_goodqueue")
     );
     // What was blank before is not drawn, so the words come without what is between them.
