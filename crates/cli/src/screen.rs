@@ -1,8 +1,10 @@
 //! A table on the whole terminal that is drawn anew until `q`.
 
+use std::io::stdout;
 use std::time::{Duration, Instant};
 
 use goodqueue_experiment::Error;
+use goodqueue_wire::has_hung_up;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -10,6 +12,9 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
 
 use crate::system::Interrupt;
+
+/// A key is seen within this time.
+const KEYS: Duration = Duration::from_millis(50);
 
 /// What one step of a view says.
 pub(crate) enum Step {
@@ -34,7 +39,8 @@ pub(crate) fn show(
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let mut terminal = ratatui::try_init().map_err(Error::machine)?;
     let end = draw_all(header, span, step, &interrupt, &mut terminal);
-    ratatui::restore();
+    // On a terminal that was closed it fails, and nobody reads why.
+    let _ = ratatui::try_restore();
     end
 }
 
@@ -50,15 +56,15 @@ fn draw_all(
         draw(header, &text, terminal)?;
         let next = Instant::now() + span;
         loop {
-            if interrupt.wait(Duration::ZERO).map_err(Error::machine)?.is_some() {
+            let rest = next.saturating_duration_since(Instant::now());
+            // Not `event::poll` waits, but this: if the terminal is closed, `event::poll` never returns.
+            if interrupt.wait(rest.min(KEYS)).map_err(Error::machine)?.is_some() || has_hung_up(&stdout()) {
                 return Ok(());
             }
-            let rest = next.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 break;
             }
-            // A signal is seen within this time.
-            if !event::poll(rest.min(Duration::from_millis(200))).map_err(Error::machine)? {
+            if !event::poll(Duration::ZERO).map_err(Error::machine)? {
                 continue;
             }
             match event::read().map_err(Error::machine)? {

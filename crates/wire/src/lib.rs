@@ -56,7 +56,7 @@ pub use sample::{
     Summary, Trouble, Validity,
 };
 pub use sys::ethtool::{Coalescing, Ethtool, Feature};
-pub use sys::process::{Interrupt, Signal, die_with_parent, raise_open_files, send_signal};
+pub use sys::process::{Interrupt, Signal, die_with_parent, has_hung_up, raise_open_files, send_signal};
 pub use sys::rights::{
     User, become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
     survive_the_file_size_limit, user_named,

@@ -173,6 +173,15 @@ impl Interrupt {
     }
 }
 
+/// Whether the other end of a terminal or pipe is closed (`POLLHUP` or `POLLERR`).
+#[must_use]
+pub fn has_hung_up(file: &impl AsFd) -> bool {
+    let mut entry = libc::pollfd { fd: file.as_fd().as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one live entry.
+    let ready = unsafe { libc::poll(&raw mut entry, 1, 0) };
+    ready > 0 && entry.revents & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
 impl AsFd for Interrupt {
     /// Readable when a signal has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -113,6 +113,48 @@ fn loopback_views_draw_on_a_terminal_and_leave_it_as_it_was() {
     assert!(text.contains("the run was cut short"), "{text}");
 }
 
+/// Also if the signal that the kernel sends then (SIGHUP) is ignored, as below `nohup`.
+#[test]
+fn live_a_view_ends_with_its_terminal() {
+    let test = "live_a_view_ends_with_its_terminal";
+    let Some(_turn) = live(test) else { return };
+    if !has(test, "script") {
+        return;
+    }
+    // Its own words tell its process from those of other tests.
+    let interval = format!("{}us", 500_000 + std::process::id() % 100_000);
+    let watch = format!("trap '' HUP; exec {} watch --interval {interval}", env!("CARGO_BIN_EXE_goodqueue"));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--flush", "--command", &watch, "/dev/null"]).env("TERM", "xterm-256color");
+    script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut script = Gone(script.spawn().expect("script runs"));
+    let processes = || {
+        let all = std::fs::read_dir("/proc").expect("a folder").flatten();
+        let words = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
+        let is_ours =
+            |words: &Vec<u8>| words.split(|&byte| byte == 0).any(|word| word == interval.as_bytes());
+        all.filter_map(words).filter(is_ours).count()
+    };
+    let within = |what: &str, is_so: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let mut screen = script.0.stdout.take().expect("piped");
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("ends") {
+        let mut buf = [0; 4096];
+        let len = screen.read(&mut buf).expect("it draws");
+        assert!(len > 0, "it ended: {}", String::from_utf8_lossy(&seen));
+        seen.extend(&buf[..len]);
+    }
+    assert_eq!(processes(), 1, "the view");
+    script.0.kill().expect("it ends");
+    within("the view goes on without a terminal", &|| processes() == 0);
+}
+
 /// 60 interfaces on 40 lines.
 #[test]
 fn live_a_table_that_does_not_fit_says_so() {
