@@ -123,7 +123,10 @@ fn live_a_view_ends_with_its_terminal() {
     }
     // Its own words tell its process from those of other tests.
     let interval = format!("{}us", 500_000 + std::process::id() % 100_000);
-    let watch = format!("trap '' HUP; exec {} watch --interval {interval}", env!("CARGO_BIN_EXE_goodqueue"));
+    let watch = format!(
+        "stty rows 40 cols 100; trap '' HUP; exec {} watch --interval {interval}",
+        env!("CARGO_BIN_EXE_goodqueue")
+    );
     let mut script = Command::new("script");
     script.args(["--quiet", "--flush", "--command", &watch, "/dev/null"]).env("TERM", "xterm-256color");
     script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
