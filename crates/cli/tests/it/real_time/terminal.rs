@@ -8,18 +8,24 @@ use std::time::{Duration, Instant};
 use super::paths::Server;
 use super::{Gone, has, live, turn};
 
+/// A shell that runs `words` on a terminal of 40 lines and 100 columns (`script(1)` of util-linux).
+fn on_terminal(words: &str) -> Gone {
+    let words = format!("stty rows 40 cols 100; {words}");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--flush", "--command", &words, "/dev/null"]).env("TERM", "xterm-256color");
+    script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
+    Gone(script.spawn().expect("script runs"))
+}
+
 /// Types a command into a shell on a terminal of 40 lines (`script(1)` of util-linux), presses Ctrl-C once
 /// the view has been drawn for a while, and gives all that the terminal got. The shell prints the terminal's
 /// settings before and after, and the exit code.
 fn interrupted(command: &str, drawn: impl Fn(&str) -> bool) -> String {
     let shell = format!(
-        "trap : INT; stty rows 40 cols 100; printf 'before <%s>' \"$(stty -g)\"; {command}; \
+        "trap : INT; printf 'before <%s>' \"$(stty -g)\"; {command}; \
          printf 'code <%s> after <%s> all' $? \"$(stty -g)\""
     );
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--flush", "--command", &shell, "/dev/null"]).env("TERM", "xterm-256color");
-    script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = Gone(script.spawn().expect("script runs"));
+    let mut child = on_terminal(&shell);
     let mut keys = child.0.stdin.take().expect("piped");
     let mut screen = child.0.stdout.take().expect("piped");
     let (sender, pieces) = channel();
@@ -123,14 +129,8 @@ fn live_a_view_ends_with_its_terminal() {
     }
     // Its own words tell its process from those of other tests.
     let interval = format!("{}us", 500_000 + std::process::id() % 100_000);
-    let watch = format!(
-        "stty rows 40 cols 100; trap '' HUP; exec {} watch --interval {interval}",
-        env!("CARGO_BIN_EXE_goodqueue")
-    );
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--flush", "--command", &watch, "/dev/null"]).env("TERM", "xterm-256color");
-    script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut script = Gone(script.spawn().expect("script runs"));
+    let watch = format!("trap '' HUP; exec {} watch --interval {interval}", env!("CARGO_BIN_EXE_goodqueue"));
+    let mut script = on_terminal(&watch);
     let processes = || {
         let all = std::fs::read_dir("/proc").expect("a folder").flatten();
         let words = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
