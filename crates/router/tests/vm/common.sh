@@ -30,11 +30,12 @@ ends() {
   grep -q -- "$words" /tmp/said || { echo "it does not say: $words"; return 1; }
 }
 same() { diff "$1" "$2"; }
-# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment.
+# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment. Whether
+# there is a carrier is no setting: a driver notices it some seconds after its interface came up.
 shown() {
   for dev in $(ls /sys/class/net); do
     echo "== $dev"
-    ip -d link show dev "$dev" | sed -E 's/^[0-9]+: //; s/promiscuity.*//; s/link\/ether [^ ]*//; s/alias .*//'
+    ip -d link show dev "$dev" | sed -E 's/^[0-9]+: //; s/promiscuity.*//; s/link\/ether [^ ]*//; s/alias .*//; s/NO-CARRIER,//; s/,LOWER_UP//; s/ state [A-Z]+//'
     tc -d qdisc show dev "$dev"
     tc -d class show dev "$dev" | sort
     tc -d filter show dev "$dev" parent ffff:
