@@ -60,6 +60,19 @@ fn crates_depend_on_each_other_as_drawn() {
             "goodqueue-proof",
             &["goodqueue", "goodqueue-experiment", "goodqueue-probe", "goodqueue-report", "goodqueue-sim"],
         ),
+        (
+            "goodqueue-python",
+            &[
+                "goodqueue",
+                "goodqueue-experiment",
+                "goodqueue-own",
+                "goodqueue-probe",
+                "goodqueue-proof",
+                "goodqueue-report",
+                "goodqueue-sim",
+                "goodqueue-sweep",
+            ],
+        ),
         ("goodqueue-sweep", &["goodqueue", "goodqueue-experiment", "goodqueue-report", "goodqueue-sim"]),
         (
             "goodqueue-cli",
