@@ -15,15 +15,19 @@ use crate::{Error, Result};
 /// # Errors
 /// `System` if `prctl` fails, or with `ESRCH` if `parent` (the parent's process id) died before the call.
 pub fn die_with_parent(parent: u32) -> Result<()> {
+    bind_to_parent(parent).map_err(|(call, error)| Error::io(call, format!("parent {parent}"), error))
+}
+
+/// What [`die_with_parent`] does; an error comes with the system call that failed. It allocates nothing, and
+/// calls only functions that are safe between fork and exec.
+fn bind_to_parent(parent: u32) -> std::result::Result<(), (&'static str, io::Error)> {
     // SAFETY: takes integers only.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
-        return Err(Error::last("prctl PR_SET_PDEATHSIG", "SIGKILL"));
+        return Err(("prctl PR_SET_PDEATHSIG", io::Error::last_os_error()));
     }
     // SAFETY: takes nothing and always succeeds.
-    let now = unsafe { libc::getppid() };
-    if u32::try_from(now) != Ok(parent) {
-        let gone = io::Error::from_raw_os_error(libc::ESRCH);
-        return Err(Error::io("getppid", format!("parent {parent}"), gone));
+    if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
+        return Err(("getppid", io::Error::from_raw_os_error(libc::ESRCH)));
     }
     Ok(())
 }
@@ -41,14 +45,7 @@ pub(crate) fn spawn_in(net: BorrowedFd<'_>, command: &mut Command) -> io::Result
         if unsafe { libc::setns(net, libc::CLONE_NEWNET) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: takes integers only.
-        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: takes nothing and always succeeds.
-        if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
+        bind_to_parent(parent).map_err(|(_, error)| error)?;
         Interrupt::unblock();
         Ok(())
     };
@@ -138,18 +135,9 @@ impl Interrupt {
     /// # Errors
     /// `System` if `poll` or `read` fails.
     pub fn receive(&self, patience: Duration) -> Result<Option<Signal>> {
-        let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one live entry.
-        if unsafe { libc::poll(&raw mut entry, 1, millis) } < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted {
-                Ok(None)
-            } else {
-                Err(Error::io("poll", "signalfd", error))
-            };
-        }
-        if entry.revents & libc::POLLIN == 0 {
+        let ready =
+            poll(self, libc::POLLIN, patience).map_err(|error| Error::io("poll", "signalfd", error))?;
+        if ready & libc::POLLIN == 0 {
             return Ok(None);
         }
         // SAFETY: all bits zero are a valid `signalfd_siginfo`.
@@ -176,10 +164,22 @@ impl Interrupt {
 /// Whether the other end of a terminal or pipe is closed (`POLLHUP` or `POLLERR`).
 #[must_use]
 pub fn has_hung_up(file: &impl AsFd) -> bool {
-    let mut entry = libc::pollfd { fd: file.as_fd().as_raw_fd(), events: 0, revents: 0 };
+    poll(file, 0, Duration::ZERO).is_ok_and(|ready| ready & (libc::POLLHUP | libc::POLLERR) != 0)
+}
+
+/// Waits at most `patience` for one of `events` at `file` (`poll(2)`), and returns what happened there: 0 if
+/// nothing did, or if a signal handler ran.
+fn poll(file: &impl AsFd, events: libc::c_short, patience: Duration) -> io::Result<libc::c_short> {
+    let mut entry = libc::pollfd { fd: file.as_fd().as_raw_fd(), events, revents: 0 };
+    let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one live entry.
-    let ready = unsafe { libc::poll(&raw mut entry, 1, 0) };
-    ready > 0 && entry.revents & (libc::POLLHUP | libc::POLLERR) != 0
+    if unsafe { libc::poll(&raw mut entry, 1, millis) } >= 0 {
+        return Ok(entry.revents);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+        error => Err(error),
+    }
 }
 
 impl AsFd for Interrupt {
