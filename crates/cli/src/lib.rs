@@ -69,3 +69,5 @@ pub mod test;
 pub mod truth;
 #[cfg(target_os = "linux")]
 pub mod watch;
+
+pub use output::announce;

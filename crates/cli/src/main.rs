@@ -1,6 +1,5 @@
 //! The thin binary: arguments in, exit code out.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -71,8 +70,7 @@ fn main() -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(end) => {
-            // `eprintln!` would panic if nobody reads any more, as in `2>&1 | head`.
-            let _ = writeln!(std::io::stderr(), "goodqueue: {end}");
+            goodqueue_cli::announce(format_args!("goodqueue: {end}"));
             ExitCode::from(end.code())
         }
     }

@@ -203,7 +203,7 @@ pub(crate) fn print(text: &str) -> Result<(), Error> {
 }
 
 /// Prints a line on standard error, for `announce!`. Nobody may read it any more.
-pub(crate) fn announce(line: fmt::Arguments<'_>) {
+pub fn announce(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
