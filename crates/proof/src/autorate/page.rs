@@ -249,8 +249,8 @@ neither, since the rise on other links grew:
   * *Noise.* A queue costs little where packets wait anyway. So the longest hold and the margin shrank with the noise \
 of the link, and the accepted delay had twice the noise instead of 1.5 times. LTE down had 85 % instead of 78, with a \
 factor of 1.06. But jitter is noise, too. Down, the factor rose from 1.38 to 2.48 on DOCSIS, from 1.48 to 2.20 on \
-Starlink, from 1.13 to 1.66 with the outage, from 1.51 to 2.25 with bad reflectors, and from 1.63 to 2.38 with clock \
-drift. A dependence that is weaker for little noise had 84 % on LTE, and a factor of 1.76 on DOCSIS.
+Starlink, and from 1.13 to 1.66 with the outage. It rose from 1.51 to 2.25 with bad reflectors, and from 1.63 to 2.38 \
+with clock drift. A dependence that is weaker for little noise had 84 % on LTE, and a factor of 1.76 on DOCSIS.
   * *Changes.* A link that has just changed may change again soon. So after a change by more than 15 % the rate was \
 held for 0.5 s instead of 3 s. LTE down had 82 %, with a factor of 0.87. But on DOCSIS the factor rose from 2.65 to \
 3.31 up; with bad reflectors from 2.92 to 4.08 up, and from 1.51 to 1.94 down.
