@@ -42,7 +42,7 @@ proptest! {
         for now in (0..200 * MS).step_by(usize::try_from(step).expect("a step")) {
             simulation.run_until(Nanos(now));
             let credits = &simulation.network.link(0).credits;
-            for (index, flow) in simulation.hosts.flows.list.iter().enumerate() {
+            for (index, flow) in simulation.hosts.flows().list.iter().enumerate() {
                 let is_behind = flow.round != credits.round();
                 let counted = if is_behind { 0 } else { flow.tx.wmem_alloc() };
                 prop_assert_eq!(counted, credits.of(index), "flow {} at {}", index, now);

@@ -1,33 +1,39 @@
 //! The hosts: what sends and receives at the ends of paths.
 
+use std::vec::Drain;
+
 use goodqueue::Nanos;
+use goodqueue_probe::Sample;
+use goodqueue_probe::rpm::Outcome;
 
 use super::agenda::{Agenda, moment};
-use super::flows::{Flows, Role};
+use super::flows::{Flows, Role, Transfer};
 use super::network::Network;
 use super::probes::Probes;
 use super::quic::Quic;
 use super::samples::Samples;
-use super::sources::Sources;
+use super::sources::{Arrivals, Sources};
 use super::talks::Talks;
+use super::view::FlowView;
 use super::web_clients::WebClients;
 use crate::error::BuildError;
-use crate::frame::Kind;
+use crate::frame::{Frames, Kind};
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
+use crate::path::Position;
 use crate::scenario::Scenario;
 use crate::token::FrameId;
 
 /// Everything that runs on hosts, and what it measured.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    pub(super) flows: Flows,
-    pub(super) probes: Probes,
-    pub(super) sources: Sources,
-    pub(super) web_clients: WebClients,
-    pub(super) talks: Talks,
-    pub(super) quic: Quic,
-    pub(super) samples: Samples,
+    flows: Flows,
+    probes: Probes,
+    sources: Sources,
+    web_clients: WebClients,
+    talks: Talks,
+    quic: Quic,
+    samples: Samples,
 }
 
 impl Hosts {
@@ -118,9 +124,80 @@ impl Hosts {
         network.frames.remove(id);
     }
 
+    /// Returns to senders the memory that devices on the air have released.
+    #[inline(always)]
+    pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
+        self.flows.take_returned(agenda, network);
+    }
+
+    /// The next flow whose host's device has room again continues. Returns whether there was one.
+    #[inline(always)]
+    pub(super) fn resume_flow(&mut self, agenda: &mut Agenda, network: &mut Network) -> bool {
+        let Some(flow) = self.flows.take_resumed() else { return false };
+        self.flows.pump_tx(agenda, network, flow);
+        true
+    }
+
+    /// Adds samples of the probes that were dropped.
+    pub(super) fn report_lost(&mut self, frames: &mut Frames) {
+        self.probes.report_lost(frames, &mut self.samples);
+    }
+
     /// Ends everything that is still under way. Call once, at the end.
     pub(super) fn finish(&mut self, now: Nanos, network: &mut Network) {
         self.web_clients.finish(now, &mut self.samples);
         self.probes.finish(now, &mut network.frames, &mut self.samples);
+    }
+
+    /// The samples since the last call.
+    pub(super) fn take_samples(&mut self) -> Drain<'_, Sample> {
+        self.samples.take()
+    }
+
+    /// Whether a probe is still to be sent or to return.
+    pub(super) fn has_open_probes(&self) -> bool {
+        self.probes.are_open()
+    }
+
+    /// Flow `index`, over TCP or QUIC.
+    pub(super) fn flow(&self, now: Nanos, index: usize) -> FlowView {
+        self.quic.view(now, index).unwrap_or_else(|| FlowView::of_tcp(self.flows.get(index)))
+    }
+
+    /// Whether there is a flow `index`.
+    pub(super) fn has_flow(&self, index: usize) -> bool {
+        index < self.flows.count()
+    }
+
+    /// The path of the data of TCP flow `index`.
+    pub(super) fn data_path(&self, index: usize) -> Position {
+        self.flows.get(index).wires[0].path()
+    }
+
+    /// When flow `index` of the scenario began and ended.
+    pub(super) fn transfer(&self, index: usize) -> Transfer {
+        self.flows.transfer(index)
+    }
+
+    /// What the sink of source `index` has seen.
+    pub(super) fn arrivals(&self, index: usize) -> &Arrivals {
+        self.sources.arrivals(index)
+    }
+
+    /// The result of responsiveness test `index` so far.
+    pub(super) fn responsiveness(&self, index: usize) -> Option<Outcome> {
+        self.web_clients.outcome(index)
+    }
+
+    /// Load number `load` of responsiveness test `index`, without what its flow carried before.
+    pub(super) fn rpm_load(&self, now: Nanos, index: usize, load: usize) -> Option<FlowView> {
+        let (flow, before) = self.web_clients.load(index, load)?;
+        let view = self.flow(now, flow);
+        Some(FlowView { received: view.received.saturating_sub(before), ..view })
+    }
+
+    #[cfg(test)]
+    pub(super) fn flows(&self) -> &Flows {
+        &self.flows
     }
 }

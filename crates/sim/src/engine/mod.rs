@@ -173,7 +173,7 @@ impl Simulation {
     /// Advances all links to the present, so that they can be read.
     fn catch_up(&mut self) {
         self.network.catch_up(&self.agenda);
-        self.hosts.probes.report_lost(&mut self.network.frames, &mut self.hosts.samples);
+        self.hosts.report_lost(&mut self.network.frames);
     }
 
     /// Handles an event.
@@ -193,12 +193,10 @@ impl Simulation {
     /// Handles the immediate effects of an event.
     fn run_immediate(&mut self) {
         loop {
-            self.hosts.flows.take_returned(&self.agenda, &mut self.network);
+            self.hosts.take_returned(&self.agenda, &mut self.network);
             if let Some(id) = self.network.take_at_node() {
                 self.forward(id);
-            } else if let Some(flow) = self.hosts.flows.take_resumed() {
-                self.hosts.flows.pump_tx(&mut self.agenda, &mut self.network, flow);
-            } else {
+            } else if !self.hosts.resume_flow(&mut self.agenda, &mut self.network) {
                 return;
             }
         }
@@ -216,7 +214,7 @@ impl Simulation {
             if !is_next_due {
                 return;
             }
-            self.hosts.flows.take_returned(&self.agenda, &mut self.network);
+            self.hosts.take_returned(&self.agenda, &mut self.network);
         }
     }
 
@@ -229,7 +227,7 @@ impl Simulation {
             is_more = self.network.poll(&mut self.agenda, link);
             while let Some(id) = self.network.take_polled() {
                 self.forward(id);
-                self.hosts.flows.take_returned(&self.agenda, &mut self.network);
+                self.hosts.take_returned(&self.agenda, &mut self.network);
             }
         }
     }

@@ -4,6 +4,7 @@ use goodqueue::{Backlog, Histogram, Inspect, Nanos, PortStats, Span, Stats};
 use goodqueue_probe::rpm::Outcome;
 use goodqueue_probe::{Sample, TcpSample};
 
+use super::flows::Flow;
 use super::switches::SwitchNode;
 use super::{Arrivals, Simulation, Transfer};
 use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
@@ -30,6 +31,34 @@ pub struct FlowView {
     pub is_established: bool,
     /// Whether everything that it had to send has been acknowledged.
     pub is_done: bool,
+}
+
+impl FlowView {
+    /// A flow over TCP.
+    pub(super) fn of_tcp(flow: &Flow) -> FlowView {
+        let (window, stats) = (flow.tx.window(), flow.tx.stats());
+        let micros = |span: Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);
+        FlowView {
+            received: flow.rx.received(),
+            info: TcpSample {
+                cwnd_segments: window.snd_cwnd,
+                ssthresh_segments: window.snd_ssthresh,
+                srtt_us: micros(window.srtt),
+                min_rtt_us: micros(window.min_rtt()),
+                retransmits: u32::try_from(stats.retransmits).unwrap_or(u32::MAX),
+                unacked_segments: window.packets_out,
+                delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),
+                pacing_rate: window.sk_pacing_rate.0 / 8,
+                delivery_rate: stats.delivery_rate.0 / 8,
+                app_limited: stats.is_app_limited,
+                ecn: flow.tx.is_established().then_some(stats.has_ecn),
+                ..TcpSample::default()
+            },
+            stats,
+            is_established: flow.tx.is_established(),
+            is_done: flow.tx.is_done(),
+        }
+    }
 }
 
 /// A link between two steps.
@@ -156,32 +185,7 @@ impl Simulation {
     /// Flow `index` of the scenario.
     #[must_use]
     pub fn flow(&self, index: usize) -> FlowView {
-        if let Some(view) = self.hosts.quic.view(self.agenda.now, index) {
-            return view;
-        }
-        let flow = self.hosts.flows.get(index);
-        let (window, stats) = (flow.tx.window(), flow.tx.stats());
-        let micros = |span: goodqueue::Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);
-        FlowView {
-            received: flow.rx.received(),
-            info: TcpSample {
-                cwnd_segments: window.snd_cwnd,
-                ssthresh_segments: window.snd_ssthresh,
-                srtt_us: micros(window.srtt),
-                min_rtt_us: micros(window.min_rtt()),
-                retransmits: u32::try_from(stats.retransmits).unwrap_or(u32::MAX),
-                unacked_segments: window.packets_out,
-                delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),
-                pacing_rate: window.sk_pacing_rate.0 / 8,
-                delivery_rate: stats.delivery_rate.0 / 8,
-                app_limited: stats.is_app_limited,
-                ecn: flow.tx.is_established().then_some(stats.has_ecn),
-                ..TcpSample::default()
-            },
-            stats,
-            is_established: flow.tx.is_established(),
-            is_done: flow.tx.is_done(),
-        }
+        self.hosts.flow(self.agenda.now, index)
     }
 
     /// When flow `index` of the scenario began and ended. Only flows over TCP with [`Flow::bytes`] end.
@@ -189,14 +193,13 @@ impl Simulation {
     /// [`Flow::bytes`]: crate::Flow::bytes
     #[must_use]
     pub fn transfer(&self, index: usize) -> Transfer {
-        self.hosts.flows.transfer(index)
+        self.hosts.transfer(index)
     }
 
     /// The links that the data of TCP flow `index` of the scenario takes, in order.
     #[must_use]
     pub fn path(&self, index: usize) -> Vec<usize> {
-        let path = self.hosts.flows.get(index).wires[0].path();
-        self.network.paths.links(path).map(|link| link as usize).collect()
+        self.network.paths.links(self.hosts.data_path(index)).map(|link| link as usize).collect()
     }
 
     /// Link `index` of the scenario.
@@ -215,13 +218,13 @@ impl Simulation {
     /// What the sink of source `index` has seen.
     #[must_use]
     pub fn arrivals(&self, index: usize) -> &Arrivals {
-        self.hosts.sources.arrivals(index)
+        self.hosts.arrivals(index)
     }
 
     /// Traces flow `index` from now on: what happens to each of its segments. See [`Simulation::take_trace`].
     /// Tracing does not change the simulation.
     pub fn trace_flow(&mut self, index: usize) {
-        if index < self.hosts.flows.count() {
+        if self.hosts.has_flow(index) {
             self.network.frames.tap.follow(index);
         }
     }
@@ -235,7 +238,7 @@ impl Simulation {
 
     /// Takes the samples of the probes since the last call.
     pub fn take_samples(&mut self) -> std::vec::Drain<'_, Sample> {
-        self.hosts.samples.take()
+        self.hosts.take_samples()
     }
 
     /// Measures from now on how long packets wait at link `index`. Counts packets that the line begins at
@@ -254,7 +257,7 @@ impl Simulation {
     /// The result of responsiveness test `index` so far; `None` if there is no such test.
     #[must_use]
     pub fn responsiveness(&self, index: usize) -> Option<Outcome> {
-        self.hosts.web_clients.outcome(index)
+        self.hosts.responsiveness(index)
     }
 
     /// Load-carrying connection number `load` of responsiveness test `index`, in the order in which they
@@ -262,9 +265,7 @@ impl Simulation {
     /// that share its flow.
     #[must_use]
     pub fn rpm_load(&self, index: usize, load: usize) -> Option<FlowView> {
-        let (flow, before) = self.hosts.web_clients.load(index, load)?;
-        let view = self.flow(flow);
-        Some(FlowView { received: view.received.saturating_sub(before), ..view })
+        self.hosts.rpm_load(self.agenda.now, index, load)
     }
 
     /// Records from now on what the air of radio `index` is used for: see [`Simulation::take_air`].
@@ -291,7 +292,7 @@ impl Simulation {
     /// Whether a probe is still to be sent or to return.
     #[must_use]
     pub fn has_open_probes(&self) -> bool {
-        self.hosts.probes.are_open()
+        self.hosts.has_open_probes()
     }
 
     /// Ends what is still under way. Then each probe sent, each page begun and each segment requested has one
