@@ -22,7 +22,9 @@ use crate::summary::Summary;
 use crate::words;
 use crate::{Record, Run};
 
-const TEMPLATE: &str = include_str!("../assets/page.html");
+/// The beginning of every page, before its body.
+const HEAD: &str = include_str!("../assets/head.html");
+const BODY: &str = include_str!("../assets/page.html");
 const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
 /// Colours outside the charts, light and dark.
@@ -73,7 +75,7 @@ pub fn html(record: &Record) -> String {
         ("data", figures.data),
         ("js", with(JS, airtime::JS)),
     ];
-    fill(TEMPLATE, &slots)
+    fill(&[HEAD, BODY].concat(), &slots)
 }
 
 /// The colour of each drawn run.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{CSS, fill, matrix, theme};
+use super::{CSS, HEAD, fill, matrix, theme};
 use crate::charts::{self, escape, front};
 use crate::sweep::{Effects, Findings, Front, Surface, basis_words, number};
 
-const TEMPLATE: &str = include_str!("../../assets/sweep.html");
+const BODY: &str = include_str!("../../assets/sweep.html");
 /// Rows of a table before it is cut.
 const MOST: usize = 200;
 
@@ -40,7 +40,7 @@ pub fn html(found: &Findings) -> String {
         ("effects", effects(found)),
         ("failed", failed(found)),
     ];
-    fill(TEMPLATE, &slots)
+    fill(&[HEAD, BODY].concat(), &slots)
 }
 
 fn about(found: &Findings) -> String {
