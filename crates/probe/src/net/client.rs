@@ -12,7 +12,7 @@ use super::browse::{Fetch, FetchOutcome};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flood::Flooding;
-use super::load::{FlowOutcome, Load, LoadOutcome};
+use super::load::{FlowOutcome, LoadOutcome, TcpFlows};
 use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
 use super::quic::QuicFlows;
 use super::session::Far;
@@ -173,7 +173,7 @@ fn has_failed(load: &Result<LoadOutcome, NetError>) -> bool {
 
 /// The flows of a test, opened but not started.
 enum AnyLoad<'a> {
-    Tcp(Load<'a>),
+    Tcp(TcpFlows<'a>),
     Quic(QuicFlows<'a>),
 }
 
@@ -186,7 +186,7 @@ impl<'a> AnyLoad<'a> {
     ) -> Result<AnyLoad<'a>, NetError> {
         let is_quic = |flow: &Flow| flow.transport == Transport::Quic;
         if !test.flows.iter().any(is_quic) {
-            Ok(AnyLoad::Tcp(Load::new(test, servers, clock, sink)?))
+            Ok(AnyLoad::Tcp(TcpFlows::new(test, servers, clock, sink)?))
         } else if test.flows.iter().all(is_quic) {
             Ok(AnyLoad::Quic(QuicFlows::new(test, servers, clock, sink)?))
         } else {
@@ -196,7 +196,7 @@ impl<'a> AnyLoad<'a> {
 
     fn run(self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
         match self {
-            AnyLoad::Tcp(load) => load.run(stop),
+            AnyLoad::Tcp(flows) => flows.run(stop),
             AnyLoad::Quic(flows) => flows.run(stop),
         }
     }

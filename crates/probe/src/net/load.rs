@@ -1,4 +1,4 @@
-//! The client side of all flows, in one loop.
+//! The client side of all flows over TCP, in one loop, and what all such loops have.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -48,36 +48,28 @@ impl LoadOutcome {
     }
 }
 
-/// The state of a flow.
-#[derive(Debug)]
-enum State {
-    Waiting,
-    Connecting(TcpStream),
-    Running(FlowEnd),
-    Over,
+/// A loop over all flows, each in a state of type `S`.
+pub(super) struct Load<'a, S> {
+    pub(super) test: &'a Test,
+    pub(super) servers: &'a [Far],
+    pub(super) clock: &'a SharedClock,
+    pub(super) sink: &'a Sender<Sample>,
+    pub(super) epoll: Epoll,
+    pub(super) timer: Timer,
+    pub(super) agenda: Agenda,
+    pub(super) states: Vec<S>,
+    pub(super) out: LoadOutcome,
 }
 
-/// The loop over all flows.
-pub(super) struct Load<'a> {
-    test: &'a Test,
-    servers: &'a [Far],
-    clock: &'a SharedClock,
-    sink: &'a Sender<Sample>,
-    epoll: Epoll,
-    timer: Timer,
-    agenda: Agenda,
-    states: Vec<State>,
-    out: LoadOutcome,
-}
-
-impl<'a> Load<'a> {
-    /// `servers`: one for each host of the test.
+impl<'a, S: Default> Load<'a, S> {
+    /// All flows wait, in the default state. `servers`: one for each host of the test; for QUIC, each with the
+    /// session that it has granted.
     pub(super) fn new(
         test: &'a Test,
         servers: &'a [Far],
         clock: &'a SharedClock,
         sink: &'a Sender<Sample>,
-    ) -> Result<Load<'a>, NetError> {
+    ) -> Result<Load<'a, S>, NetError> {
         Ok(Load {
             test,
             servers,
@@ -86,11 +78,26 @@ impl<'a> Load<'a> {
             epoll: Epoll::new().context("create", "epoll")?,
             timer: Timer::new().context("create", "timer")?,
             agenda: Agenda::new(test),
-            states: test.flows.iter().map(|_| State::Waiting).collect(),
+            states: test.flows.iter().map(|_| S::default()).collect(),
             out: LoadOutcome::of(test),
         })
     }
+}
 
+/// The state of a flow over TCP.
+#[derive(Debug, Default)]
+pub(super) enum State {
+    #[default]
+    Waiting,
+    Connecting(TcpStream),
+    Running(FlowEnd),
+    Over,
+}
+
+/// The loop over all flows over TCP.
+pub(super) type TcpFlows<'a> = Load<'a, State>;
+
+impl TcpFlows<'_> {
     /// Runs until the last flow has stopped, all flows have failed or `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
         self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;

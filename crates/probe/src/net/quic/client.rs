@@ -4,21 +4,19 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 
 use goodqueue::Span;
 
 use super::{LONGEST, RECEIVE_BUFFER, TURN, now, settings};
-use crate::net::agenda::{Agenda, Due};
-use crate::net::clock::SharedClock;
+use crate::net::agenda::Due;
 use crate::net::error::{Context, NetError};
 use crate::net::header::FlowHeader;
-use crate::net::load::LoadOutcome;
-use crate::net::session::{Far, QuicFar};
-use crate::net::sys::{AsFd, AsRawFd, Epoll, Interest, Timer};
+use crate::net::load::{Load, LoadOutcome};
+use crate::net::session::QuicFar;
+use crate::net::sys::{AsFd, AsRawFd, Interest};
 use crate::net::udp::Udp;
 use crate::quic::{Arrival, Event, Host, OPENING, View};
-use crate::{End, QuicCc, Sample, Test};
+use crate::{End, QuicCc, Sample};
 
 const TIMER: u64 = u64::MAX;
 /// Bytes of a download that may wait for missing ones: what Linux's TCP allows by default
@@ -26,7 +24,7 @@ const TIMER: u64 = u64::MAX;
 const WINDOW: u32 = 8 << 20;
 
 /// A socket with the connection of one flow.
-struct Running {
+pub(in crate::net) struct Running {
     udp: Udp,
     host: Host,
     number: usize,
@@ -39,46 +37,19 @@ struct Running {
     is_connected: bool,
 }
 
-enum State {
+/// The state of a flow over QUIC.
+#[derive(Default)]
+pub(in crate::net) enum State {
+    #[default]
     Waiting,
     Running(Box<Running>),
     Over,
 }
 
-/// The loop over all flows.
-pub(in crate::net) struct QuicFlows<'a> {
-    test: &'a Test,
-    servers: &'a [Far],
-    clock: &'a SharedClock,
-    sink: &'a Sender<Sample>,
-    epoll: Epoll,
-    timer: Timer,
-    agenda: Agenda,
-    states: Vec<State>,
-    out: LoadOutcome,
-}
+/// The loop over all flows over QUIC.
+pub(in crate::net) type QuicFlows<'a> = Load<'a, State>;
 
-impl<'a> QuicFlows<'a> {
-    /// `servers`: one for each host of the test, each with the session that it has granted.
-    pub(in crate::net) fn new(
-        test: &'a Test,
-        servers: &'a [Far],
-        clock: &'a SharedClock,
-        sink: &'a Sender<Sample>,
-    ) -> Result<QuicFlows<'a>, NetError> {
-        Ok(QuicFlows {
-            test,
-            servers,
-            clock,
-            sink,
-            epoll: Epoll::new().context("create", "epoll")?,
-            timer: Timer::new().context("create", "timer")?,
-            agenda: Agenda::new(test),
-            states: test.flows.iter().map(|_| State::Waiting).collect(),
-            out: LoadOutcome::of(test),
-        })
-    }
-
+impl QuicFlows<'_> {
     /// Runs until the last flow has stopped, all flows have failed or `stop` is set. [`Host::view`] explains
     /// the sender's state.
     pub(in crate::net) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
