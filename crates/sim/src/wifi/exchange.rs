@@ -163,7 +163,8 @@ impl Radio {
         self.note_sojourn(first_bit, edcaf);
         let end = first_bit + times.lasts(is_answered);
         let end = overlap.map_or(end, |overlap| end.max(overlap.until));
-        let fill_at = self.fill_time(edcaf, first_bit, data + times.ppdu);
+        let device = &self.devices[(edcaf / 4) as usize];
+        let fill_at = device.fill_time(edcaf, first_bit, data + times.ppdu);
         let heard = Some(edcaf);
         self.on_air = Some(OnAir {
             waited_since,
@@ -356,8 +357,9 @@ impl Radio {
         sink: &mut impl Sink,
     ) {
         let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
-        let is_stale = self.is_stale(now, edcaf);
-        let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        let device = &mut self.devices[(edcaf / 4) as usize];
+        let is_stale = device.is_stale(now, edcaf);
+        let category = &mut device.categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.head_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
         if let Some((rate, _)) = burst.series.at(burst.attempts) {

@@ -268,7 +268,7 @@ impl Radio {
         if !(params.airtime_fairness && (params.airtime_tx || params.airtime_rx)) {
             return self.round_in_turn(now, from, ac, sink);
         }
-        let mut is_full = self.is_full(from, ac);
+        let mut is_full = self.devices[usize::from(from)].is_full(ac);
         if is_full && self.holds(now, from, ac) {
             return;
         }
@@ -281,7 +281,7 @@ impl Radio {
                 if self.paths[path as usize].has_agreement { !is_full } else { self.has_room(path, ac) };
             if has_room {
                 self.serve(now, path, number, ac, sink);
-                is_full = self.is_full(from, ac);
+                is_full = self.devices[usize::from(from)].is_full(ac);
             } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
                 self.take_one(now, path, number, ac, sink);
             }

@@ -4,7 +4,7 @@ use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::Mpdu;
-use super::device::{PathId, subframe};
+use super::device::{Device, PathId, subframe};
 use super::frame::{DeviceId, Sink, Skb};
 use super::htt::Completion;
 use super::radio::{Radio, Through};
@@ -22,39 +22,46 @@ pub(super) struct Most {
     pub(super) bytes: u64,
 }
 
-impl Radio {
+impl Device {
     /// The number of PPDUs that a hardware queue may hold now.
-    pub(super) fn depth(&self, from: DeviceId, ac: Ac) -> usize {
-        let device = &self.devices[usize::from(from)];
-        let waits = device.ideas.fill_ahead.is_some() && !device.categories[ac as usize].is_due;
+    fn depth(&self, ac: Ac) -> usize {
+        let waits = self.ideas.fill_ahead.is_some() && !self.categories[ac as usize].is_due;
         if waits { HARDWARE_DEPTH - 1 } else { HARDWARE_DEPTH }
     }
 
     /// Whether the hardware queue takes no more aggregates; with firmware, no more PPDUs.
-    pub(super) fn is_full(&self, from: DeviceId, ac: Ac) -> bool {
-        let device = &self.devices[usize::from(from)];
-        let hardware = &device.categories[ac as usize].hardware;
-        let count = if device.lower.is_firmware() { hardware.len() } else { hardware.aggregates() };
-        count >= self.depth(from, ac)
-    }
-
-    /// Whether the hardware queue takes another PPDU of `path`.
-    pub(super) fn has_room(&self, path: PathId, ac: Ac) -> bool {
-        let path = &self.paths[path as usize];
-        let device = &self.devices[usize::from(path.from)];
-        if path.has_agreement || device.lower.is_firmware() {
-            return !self.is_full(path.from, ac);
-        }
-        let depth = self.depth(path.from, ac) + SINGLES_DEPTH - HARDWARE_DEPTH;
-        device.categories[ac as usize].hardware.len() < depth
+    pub(super) fn is_full(&self, ac: Ac) -> bool {
+        let hardware = &self.categories[ac as usize].hardware;
+        let count = if self.lower.is_firmware() { hardware.len() } else { hardware.aggregates() };
+        count >= self.depth(ac)
     }
 
     /// When the driver of `edcaf` builds the next PPDU after the one whose data is on the air from `start` to
     /// `end`.
     pub(super) fn fill_time(&self, edcaf: u32, start: Nanos, end: Nanos) -> Option<Nanos> {
-        let device = &self.devices[(edcaf / 4) as usize];
-        let ahead = device.ideas.fill_ahead.filter(|_| !device.categories[(edcaf % 4) as usize].is_due)?;
+        let ahead = self.ideas.fill_ahead.filter(|_| !self.categories[(edcaf % 4) as usize].is_due)?;
         Some(start + (end.since(start) - ahead.min(end.since(start))))
+    }
+
+    /// Whether a hardware queue holds a frame that is too old to be sent again. Then the head of the queue is
+    /// given back.
+    pub(super) fn is_stale(&self, now: Nanos, edcaf: u32) -> bool {
+        let Some(lifetime) = self.ideas.lifetime else { return false };
+        let bursts = &self.categories[(edcaf % 4) as usize].hardware;
+        bursts.iter().flat_map(|burst| &burst.mpdus).any(|mpdu| now.since(mpdu.since) >= lifetime)
+    }
+}
+
+impl Radio {
+    /// Whether the hardware queue takes another PPDU of `path`.
+    pub(super) fn has_room(&self, path: PathId, ac: Ac) -> bool {
+        let path = &self.paths[path as usize];
+        let device = &self.devices[usize::from(path.from)];
+        if path.has_agreement || device.lower.is_firmware() {
+            return !device.is_full(ac);
+        }
+        let depth = device.depth(ac) + SINGLES_DEPTH - HARDWARE_DEPTH;
+        device.categories[ac as usize].hardware.len() < depth
     }
 
     /// It is time to build the next PPDU of the category that transmits.
@@ -127,15 +134,6 @@ impl Radio {
         if let Some(htt) = &mut device.htt {
             htt.unreported = batch;
         }
-    }
-
-    /// Whether a hardware queue holds a frame that is too old to be sent again. Then the head of the queue is
-    /// given back.
-    pub(super) fn is_stale(&self, now: Nanos, edcaf: u32) -> bool {
-        let device = &self.devices[(edcaf / 4) as usize];
-        let Some(lifetime) = device.ideas.lifetime else { return false };
-        let bursts = &device.categories[(edcaf % 4) as usize].hardware;
-        bursts.iter().flat_map(|burst| &burst.mpdus).any(|mpdu| now.since(mpdu.since) >= lifetime)
     }
 
     /// Gives up frames that failed and are too old.

@@ -134,6 +134,11 @@ impl Cc {
         }
     }
 
+    /// Whether it has a say in the size of super-packets.
+    pub(in crate::tcp) fn sizes_bursts(&self) -> bool {
+        matches!(self.kind(), CcKind::Bbr | CcKind::Prague)
+    }
+
     /// Whether [`Cc::cong_control`] sets the window in every state (in Linux: whether there is that call).
     pub(in crate::tcp) fn sets_window(&self) -> bool {
         match self {

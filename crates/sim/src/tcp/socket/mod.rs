@@ -663,7 +663,7 @@ impl Socket {
         (self.expires, self.alive.at) = (NEVER, NEVER);
         self.handshake.is_wanted = false;
         if let Some(halves) = &mut self.halves {
-            halves.tx.drop_connection();
+            halves.tx.die();
         }
         self.urgent.clear();
     }

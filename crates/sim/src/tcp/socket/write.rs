@@ -58,9 +58,9 @@ impl Socket {
             }
             if how.end_of_record
                 && !is_full
-                && let Some(halves) = &mut self.halves
+                && let Some(skbs) = self.skbs()
             {
-                halves.tx.close_tail();
+                skbs.close_tail();
             }
         }
         taken
@@ -104,7 +104,7 @@ impl Socket {
             if (taken == part && is_last) || tail + bytes < goal {
                 continue;
             }
-            let is_head = halves.tx.is_tail_head();
+            let is_head = halves.tx.skbs.as_ref().is_some_and(|skbs| skbs.is_tail_head());
             if self.must_push() {
                 self.mark_push();
                 if let Some(skbs) = self.skbs() {

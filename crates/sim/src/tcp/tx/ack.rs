@@ -270,7 +270,7 @@ impl Tx {
     /// Recounts the scoreboard naively. A large one is recounted only now and then, or tests would take
     /// quadratic time.
     #[cfg(debug_assertions)]
-    pub(super) fn check_counters(&self) {
+    fn check_counters(&self) {
         use crate::tcp::scoreboard::{LOST, RETRANS};
         let count = |flag: u8| {
             let n = self.board.positions().filter(|&pos| self.board.get(pos).has(flag)).count();

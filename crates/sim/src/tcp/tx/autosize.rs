@@ -58,7 +58,7 @@ impl Tx {
 
     /// The least number of segments of a super-packet (Linux `tcp_tso_segs`).
     fn min_tso_segs(&self) -> u32 {
-        if self.sizes_own_bursts() { self.cc.min_tso_segs(&self.w) } else { self.config.min_tso_segs }
+        if self.cc.sizes_bursts() { self.cc.min_tso_segs(&self.w) } else { self.config.min_tso_segs }
     }
 
     /// The most segments of the next super-packet.
@@ -140,7 +140,7 @@ impl Tx {
             return false;
         }
         let Some((_, head)) = self.board.first() else { return false };
-        if now.since(head.sent) < Span(self.w.srtt.0 / 2) || self.burst.probe || self.sizes_own_bursts() {
+        if now.since(head.sent) < Span(self.w.srtt.0 / 2) || self.burst.probe || self.cc.sizes_bursts() {
             return false;
         }
         self.burst.cwnd_limited |= u64::from(mss) < self.wnd_end() - self.w.snd_nxt;
@@ -170,7 +170,7 @@ impl Tx {
     /// off a packet with its own head (`tso_fragment`). A socket follows newer kernels.
     pub(super) fn wmem_queued(&self) -> u64 {
         let (unsent, head) = match &self.skbs {
-            Some(skbs) => (self.unsent_skbs(skbs), SMALL_HEAD),
+            Some(skbs) => (skbs.unsent(self.w.snd_nxt), SMALL_HEAD),
             None => (self.unsent().div_ceil(u64::from(GSO_MAX_SIZE)), SKB_HEAD),
         };
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);

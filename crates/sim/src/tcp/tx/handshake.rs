@@ -121,7 +121,8 @@ impl Tx {
     ) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
         tx.take_every_step();
-        tx.keep_skbs();
+        // It writes in buffers.
+        tx.skbs = Some(Box::default());
         tx.set_ecn(ecn, accecn.is_some());
         tx.accecn = accecn;
         (tx.snd_wnd, tx.max_window) = (window, window);

@@ -365,8 +365,8 @@ impl Tx {
         self.wants.rst = opened;
     }
 
-    /// Nothing is sent and nothing is expected any more.
-    fn die(&mut self) {
+    /// The connection is gone: nothing is sent and nothing is expected any more.
+    pub(in crate::tcp) fn die(&mut self) {
         self.state = State::Dead;
         self.wants = Wants::default();
         self.burst = Burst::default();
@@ -413,11 +413,6 @@ impl Tx {
     /// The largest window that the peer has offered, bytes.
     pub(in crate::tcp) fn max_window(&self) -> u32 {
         self.max_window
-    }
-
-    /// The connection is gone: nothing is sent and nothing expected any more.
-    pub(in crate::tcp) fn drop_connection(&mut self) {
-        self.die();
     }
 
     /// Changes settings of a connection.

@@ -37,7 +37,7 @@ impl Tx {
             && !self.tlp.due
             && self.rexmit == Rexmit::None
             && self.timer != Pending::Window
-            && !self.sets_own_window()
+            && !self.cc.sets_window()
             // Every ACK says how many packets were marked.
             && !self.w.accecn
     }

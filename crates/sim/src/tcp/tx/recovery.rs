@@ -5,23 +5,13 @@ use super::ack::{
     Ack, DATA_SACKED, DSACK_TLP, ECE, LOST_RETRANS, NOT_DUP, ORIG_SACK_ACKED, SET_TIMER, UNA_ADVANCED,
 };
 use super::{Prr, Rexmit, Tx};
-use crate::tcp::cc::{CaState, CcKind, CwndEvent, INFINITE_SSTHRESH};
+use crate::tcp::cc::{CaState, CwndEvent, INFINITE_SSTHRESH};
 use crate::tcp::rack::{REORDERING, sent_after};
 use crate::tcp::scoreboard::{EVER, LOST, NIL, RETRANS, SACKED};
 use core::num::NonZeroU64;
 use goodqueue::{Nanos, Span};
 
 impl Tx {
-    /// Whether congestion control sets the window in every state.
-    pub(super) fn sets_own_window(&self) -> bool {
-        self.cc.sets_window()
-    }
-
-    /// Whether congestion control has a say in the size of super-packets.
-    pub(super) fn sizes_own_bursts(&self) -> bool {
-        matches!(self.cc.kind(), CcKind::Bbr | CcKind::Prague)
-    }
-
     /// An ACK is a duplicate, carries an alert, or comes in a state other than Open.
     pub(super) fn fast_retransmit_alert(
         &mut self,
@@ -339,7 +329,7 @@ impl Tx {
     }
 
     fn end_cwnd_reduction(&mut self, now: Nanos) {
-        if self.sets_own_window() {
+        if self.cc.sets_window() {
             return;
         }
         let is_cwr = self.w.ca_state == CaState::Cwr;
@@ -380,7 +370,7 @@ impl Tx {
     }
 
     /// Whether a retransmission may still be under way.
-    pub(super) fn has_retransmitted(&self) -> bool {
+    fn has_retransmitted(&self) -> bool {
         self.w.retrans_out > 0 || self.board.first().is_some_and(|(_, head)| head.has(EVER))
     }
 

@@ -56,14 +56,35 @@ impl Skbs {
     pub(super) fn holds_short(&self, nagle: bool) -> bool {
         !self.is_pushed && (self.is_corked || self.has_more || nagle)
     }
+
+    /// The buffer that is sent next, of the `unsent` bytes from `snd_nxt` on.
+    #[cold]
+    pub(super) fn next(&self, snd_nxt: u64, unsent: u64) -> Next {
+        let mut ends = self.ends.iter().filter(|(end, _)| *end > snd_nxt);
+        let Some(&(end, is_closed)) = ends.next() else { return Next::all(unsent) };
+        Next { len: (end - snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
+    }
+
+    /// Number of buffers that are not sent, with what was sent up to `snd_nxt`.
+    #[cold]
+    pub(super) fn unsent(&self, snd_nxt: u64) -> u64 {
+        self.ends.iter().filter(|(end, _)| *end > snd_nxt).count() as u64
+    }
+
+    /// Whether the last buffer is the first that is not sent (Linux `tcp_send_head`).
+    pub(in crate::tcp) fn is_tail_head(&self) -> bool {
+        self.ends.len() == 1
+    }
+
+    /// The last buffer takes no more.
+    pub(in crate::tcp) fn close_tail(&mut self) {
+        if let Some((_, is_closed)) = self.ends.back_mut() {
+            *is_closed = true;
+        }
+    }
 }
 
 impl Tx {
-    /// The application writes in buffers from now on.
-    pub(in crate::tcp) fn keep_skbs(&mut self) {
-        self.skbs = Some(Box::default());
-    }
-
     /// The first `bytes` were sent on the SYN and are acknowledged.
     pub(in crate::tcp) fn skip(&mut self, bytes: u64) {
         self.write_seq += bytes;
@@ -83,11 +104,6 @@ impl Tx {
         end - begin.max(nxt)
     }
 
-    /// Whether the last buffer is the first that is not sent (Linux `tcp_send_head`).
-    pub(in crate::tcp) fn is_tail_head(&self) -> bool {
-        self.skbs.as_ref().is_some_and(|skbs| skbs.ends.len() == 1)
-    }
-
     /// `bytes` go into the last buffer, or into a new one. Does not check whether there is room.
     pub(in crate::tcp) fn take(&mut self, bytes: u64, is_new: bool) {
         self.check_app_limited();
@@ -100,13 +116,6 @@ impl Tx {
             skbs.is_pushed = false;
         } else if let Some(last) = skbs.ends.back_mut() {
             last.0 = end;
-        }
-    }
-
-    /// The last buffer takes no more.
-    pub(in crate::tcp) fn close_tail(&mut self) {
-        if let Some((_, is_closed)) = self.skbs.as_mut().and_then(|skbs| skbs.ends.back_mut()) {
-            *is_closed = true;
         }
     }
 
@@ -136,14 +145,6 @@ impl Tx {
         self.wmem_queued() * 3 <= u64::from(self.sndbuf) * 2 && 2 * self.unsent() < u64::from(lowat)
     }
 
-    /// The buffer that is sent next.
-    #[cold]
-    pub(super) fn next_skb(&self, skbs: &Skbs, unsent: u64) -> Next {
-        let mut ends = skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt);
-        let Some(&(end, is_closed)) = ends.next() else { return Next::all(unsent) };
-        Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
-    }
-
     /// Data from `start` up to `end` was on the SYN before (Fast Open), so sending it is a retransmission.
     pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
         // It is not a short segment of new data (Linux `tcp_minshall_update`).
@@ -156,12 +157,6 @@ impl Tx {
                 self.count.retransmits += 1;
             }
         }
-    }
-
-    /// Number of buffers that are not sent.
-    #[cold]
-    pub(super) fn unsent_skbs(&self, skbs: &Skbs) -> u64 {
-        skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt).count() as u64
     }
 
     /// Whether short data waits for more although nothing is outstanding: the timer of window probes sends

@@ -176,7 +176,7 @@ impl Tx {
         if in_flight != self.w.packets_in_flight() {
             if self.w.ca_state != CaState::Recovery {
                 self.enter_recovery(now, false);
-                if !self.sets_own_window() {
+                if !self.cc.sets_window() {
                     self.cwnd_reduction(1, newly(self.w.lost, lost), false);
                 }
             }

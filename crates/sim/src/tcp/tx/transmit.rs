@@ -383,7 +383,7 @@ impl Tx {
             && u64::from(len) < unsent
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
         let is_alone = !self.may_defer(now) && self.builds_super_packets();
-        let may_be_two = !self.sizes_own_bursts() && self.config.min_tso_segs >= 2;
+        let may_be_two = !self.cc.sizes_bursts() && self.config.min_tso_segs >= 2;
         if is_whole && is_alone && may_be_two && !self.burst.probe { Some((len, quota)) } else { None }
     }
 
@@ -392,7 +392,7 @@ impl Tx {
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
         let next = match &self.skbs {
-            Some(skbs) => self.next_skb(skbs, unsent),
+            Some(skbs) => skbs.next(self.w.snd_nxt, unsent),
             None => Next::all(unsent),
         };
         let Next { len: unsent, is_last, is_closed } = next;
@@ -538,7 +538,7 @@ impl Tx {
         self.usage.used = self.usage.used.max(w.packets_out);
         if self.config.slow_start_after_idle
             && now.since(self.usage.stamp) >= self.rto
-            && !self.sets_own_window()
+            && !self.cc.sets_window()
         {
             self.application_limited(now);
         }
@@ -564,7 +564,7 @@ impl Tx {
     /// `tcp_cwnd_restart`).
     pub(super) fn restart_after_idle(&mut self, now: Nanos) {
         let idle = now.since(self.w.lsndtime);
-        if !self.config.slow_start_after_idle || idle <= self.rto || self.sets_own_window() {
+        if !self.config.slow_start_after_idle || idle <= self.rto || self.cc.sets_window() {
             return;
         }
         self.cc.cwnd_event(&mut self.w, now, CwndEvent::CwndRestart);
