@@ -1,5 +1,6 @@
 //! Checks whether the kind of queue is recognised: 200 simulated paths that were not used to make the rules,
-//! the table of their results in `docs/queue-kind.md`, and the bars.
+//! the table of their results in `docs/queue-kind.md`, and the bars. A second table has 40 further paths, with
+//! `cake_mq` and `htb`.
 //!
 //! ```sh
 //! cargo test --release -p goodqueue-experiment --test queue_kind
@@ -10,16 +11,18 @@
 mod paths;
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Experiment;
 use goodqueue_report::{FoundKind, FoundQueue, queue_kind};
-use paths::{Drawn, Set, drawn};
+use paths::{Drawn, SHAPED, Set, drawn};
 
-/// Paths of a set.
-const PATHS: u64 = 200;
-/// The table extends from this heading to the end of the page.
+/// Paths with `cake_mq` and `htb`, after the others.
+const FURTHER: u64 = 40;
+/// The tables extend from this heading to the end of the page.
 const HEADING: &str = "## 200 paths\n";
+const FURTHER_HEADING: &str = "\n## 40 further paths\n\nWith `cake_mq` and `htb`.\n";
 
 /// A path and the result for it.
 struct Row {
@@ -45,10 +48,11 @@ impl Row {
     }
 }
 
-fn rows(set: Set) -> Vec<Row> {
-    let half = |first: u64| move || (first..PATHS).step_by(2).map(|n| Row::of(set, n)).collect::<Vec<_>>();
+fn rows(set: Set, numbers: Range<u64>) -> Vec<Row> {
+    let half =
+        |first: u64| move || (first..numbers.end).step_by(2).map(|n| Row::of(set, n)).collect::<Vec<_>>();
     std::thread::scope(|scope| {
-        let [even, odd] = [0, 1].map(|first| scope.spawn(half(first)));
+        let [even, odd] = [0, 1].map(|first| scope.spawn(half(numbers.start + first)));
         let [even, odd] = [even, odd].map(|half| half.join().expect("it ends"));
         even.into_iter().zip(odd).flat_map(|(even, odd)| [even, odd]).collect()
     })
@@ -72,8 +76,8 @@ fn shares(rows: &[Row], of: impl Fn(&Row) -> bool) -> [usize; 3] {
     ]
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut out = String::from(HEADING);
+fn table(heading: &str, rows: &[Row]) -> String {
+    let mut out = String::from(heading);
     let [all, committed, right] = shares(rows, |_| true);
     let _ = write!(
         out,
@@ -110,14 +114,15 @@ fn table(rows: &[Row]) -> String {
         .filter_map(|row| Some(100.0 * (row.found.bytes? as f64 / row.path.bytes? as f64 - 1.0)))
         .collect();
     errors.sort_by(f64::total_cmp);
-    let _ = writeln!(
-        out,
-        "\nThe size of {} full FIFOs with a limit in bytes is {:+.1} % to {:+.1} % off, {:+.1} % in the median.",
-        errors.len(),
-        errors[0],
-        errors[errors.len() - 1],
-        errors[errors.len() / 2]
-    );
+    if let [least, .., most] = errors[..] {
+        let _ = writeln!(
+            out,
+            "\nThe size of {} full FIFOs with a limit in bytes is {least:+.1} % to {most:+.1} % off, {:+.1} % in the \
+             median.",
+            errors.len(),
+            errors[errors.len() / 2]
+        );
+    }
     out.push_str("\n### Wrong\n\n| path | it is | said |\n|---|---|---|\n");
     for row in rows.iter().filter(|row| row.is_committed() && !row.is_right()) {
         let _ =
@@ -129,6 +134,13 @@ fn table(rows: &[Row]) -> String {
         let _ = writeln!(out, "| {} | {} | {why} |", row.path.words, row.path.truth.name());
     }
     out
+}
+
+/// The rows of the first table, and the text of both.
+fn tables(set: Set) -> (Vec<Row>, String) {
+    let (first, further) = (rows(set, 0..SHAPED), rows(set, SHAPED..SHAPED + FURTHER));
+    let text = table(HEADING, &first) + &table(FURTHER_HEADING, &further);
+    (first, text)
 }
 
 fn page() -> PathBuf {
@@ -171,14 +183,33 @@ fn a_queue_drains_in_the_time_that_its_last_packet_waits() {
     }
 }
 
+/// The others have none of these queues. The slowest path of each kind is simulated, which takes a moment.
+#[test]
+fn further_paths_have_the_queues_that_were_left_out() {
+    let kinds = |numbers: Range<u64>, kind: &str| {
+        let all = numbers.map(|number| drawn(Set::HeldOut, number));
+        all.filter(|path| path.words.contains(kind)).collect::<Vec<_>>()
+    };
+    for kind in [" cake_mq,", " htb,"] {
+        assert_eq!(kinds(0..SHAPED, kind).len(), 0, "{kind}");
+        let all = kinds(SHAPED..SHAPED + FURTHER, kind);
+        assert_eq!(all.len() as u64, FURTHER / 2, "{kind}");
+        let slowest = all.iter().min_by(|a, b| a.bps.total_cmp(&b.bps)).expect("a path");
+        let record = slowest.record();
+        let sent: u64 = record.runs[0].flows.iter().flat_map(|flow| &flow.rx_bytes).sum();
+        // The shaper, and not the faster line, is the limit: 10 s, with headers and a start.
+        let share = sent as f64 * 8.0 / 10.0 / slowest.bps;
+        assert!((0.6..1.0).contains(&share), "{}: {share}", slowest.words);
+    }
+}
+
 #[test]
 fn the_kind_of_queue_is_named_right() {
     if std::env::var_os("GOODQUEUE_DEVELOPMENT").is_some() {
-        println!("{}", table(&rows(Set::Development)));
+        println!("{}", tables(Set::Development).1);
         return;
     }
-    let rows = rows(Set::HeldOut);
-    let made = table(&rows);
+    let (rows, made) = tables(Set::HeldOut);
     let path = page();
     let page = std::fs::read_to_string(&path).expect("the page");
     let (head, old) = page.split_at(page.find(HEADING).expect("the heading of the table"));

@@ -67,6 +67,12 @@ fn bytes(bps: f64, ms: f64) -> u64 {
     (bps / 8e3 * ms).max(10.0 * 1514.0) as u64
 }
 
+/// The number of the first path with a queue that was left out at first: `cake_mq` at even numbers, `htb` at
+/// odd ones. They shape below the rate of the line.
+pub(crate) const SHAPED: u64 = 200;
+/// The line is by so much faster than such a shaper.
+const LINE: f64 = 1.25;
+
 /// Path `number` of a set.
 pub(crate) fn drawn(set: Set, number: u64) -> Drawn {
     let mut draws = Draws(Rng::stream(set.seed(), number, "queue-kind"));
@@ -83,11 +89,25 @@ pub(crate) fn drawn(set: Set, number: u64) -> Drawn {
     let (deep, fixed) = (bytes(bps, ms), draws.between(64e3, 2e6) as u64);
     let choice = draws.0.below(21);
     let size = match choice {
+        _ if number >= SHAPED => None,
         2 | 3 => Some(deep),
         4 => Some(fixed),
         _ => None,
     };
+    let mut one_of = |words: [&'static str; 3]| words[draws.0.below(3) as usize];
     let (truth, queue) = match choice {
+        _ if number >= SHAPED && number.is_multiple_of(2) => {
+            let instances = one_of(["2", "4", "8"]);
+            (FoundKind::FlowQueueing, format!("cake_mq,queues={instances},bandwidth={}", kbit(bps)))
+        }
+        _ if number >= SHAPED => {
+            let (truth, leaf) = match one_of(["fq_codel", "codel", "pfifo"]) {
+                "fq_codel" => (FoundKind::FlowQueueing, "fq_codel".to_owned()),
+                "codel" => (FoundKind::Aqm, "codel".to_owned()),
+                _ => (FoundKind::Fifo, format!("pfifo,leaf.limit={packets}")),
+            };
+            (truth, format!("htb,rate={},sqm=simple,leaf={leaf}", kbit(bps)))
+        }
         0 => (FoundKind::Fifo, format!("pfifo:{packets}")),
         1 => (FoundKind::Fifo, "pfifo:1000".into()),
         2 => (FoundKind::Fifo, format!("bfifo:{deep}")),
@@ -115,9 +135,10 @@ pub(crate) fn drawn(set: Set, number: u64) -> Drawn {
             (FoundKind::Policer, format!("tbf,rate={},burst={burst},limit=3028", kbit(bps)))
         }
         19 => (FoundKind::RateVaries, format!("bfifo:{deep}")),
-        _ => (FoundKind::RateVaries, ["fq_codel", "codel", "cake"][draws.0.below(3) as usize].into()),
+        _ => (FoundKind::RateVaries, one_of(["fq_codel", "codel", "cake"]).into()),
     };
     let line = match truth {
+        _ if number >= SHAPED => format!("rate = \"{}\"", kbit(LINE * bps)),
         // The line behind a policer is faster.
         FoundKind::Policer => format!("rate = \"{}\"", kbit(4.0 * bps)),
         FoundKind::RateVaries => {
