@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use goodqueue::{Rate, Span};
-use goodqueue_experiment::{Error, read_any_rate};
+use goodqueue_experiment::{Error, path, read_any_rate};
 use goodqueue_path::load::message::Why;
 use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
@@ -280,6 +280,8 @@ fn sockets(
         let Some(secret) = secret.clone() else { return Ok((listener, None)) };
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
             Ok(mut loads) => {
+                // Its socket is refused later.
+                path::own_queues().into_iter().for_each(|queues| loads.watch_queues(queues));
                 let own: Vec<IpAddr> = listener.addresses().iter().map(SocketAddr::ip).collect();
                 match loads.bind_quic(&own, quic_port(args)?) {
                     Ok(()) => return Ok((listener, Some(loads))),

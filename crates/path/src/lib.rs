@@ -10,6 +10,7 @@
 //!   irtt's file.
 //! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
 //! * [`rpm`] is the test of responsiveness over HTTPS, server and client.
+//! * [`own_queue`] notes what the queues of a host's own interfaces do during a load.
 //! * [`host`] reads a host as people type it.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
@@ -29,6 +30,7 @@ pub mod marks;
 pub mod metrics;
 pub mod open;
 mod order;
+pub mod own_queue;
 pub mod params;
 pub mod result;
 pub mod rpm;

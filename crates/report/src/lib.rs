@@ -72,10 +72,10 @@ pub use page::sweep::html as sweep_html;
 pub use parquet::column as parquet_column;
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,
-    FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan,
-    PathQueue, Peer, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval,
-    RpmPart, RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay,
-    TestPlan, TrafficPlan, TransferSeries, UnderWay, Validity, VideoPlan, VideoSeries,
+    FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, OwnQueue, PagePlan, PageSeries,
+    PathPlan, PathQueue, Peer, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness,
+    RpmInterval, RpmPart, RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan,
+    TalkSeries, TalkWay, TestPlan, TrafficPlan, TransferSeries, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use run_row::RunRow;
 pub use summary::{

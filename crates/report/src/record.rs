@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wifi::Radio;
 
-pub use found::{FoundKind, FoundQueue};
+pub use found::{FoundKind, FoundQueue, OwnQueue};
 pub use path::{PathQueue, Sojourn};
 pub use repetition::Repetition;
 pub use rpm::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
@@ -385,6 +385,9 @@ pub struct Run {
     /// The kind of queue of the loaded direction, on a real path; absent if it was not loaded alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_kind: Option<FoundQueue>,
+    /// The queues of the senders' own interfaces, on a real path; empty where they are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own_queues: Vec<OwnQueue>,
     /// What a second, near observer saw meanwhile, on a real path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,

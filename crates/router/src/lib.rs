@@ -8,6 +8,7 @@
 //! * [`bridge`] prepares two interfaces for an emulated link between them.
 //! * [`shape`] sends the frames of an interface through a program's own queues, and back.
 //! * [`watch`] reads the queues of interfaces, no matter what set them up.
+//! * [`roots`] reads the counters of the interfaces' root queues.
 //! * [`doctor`] looks for queues that are too long in this host, explains what to change and why, makes the
 //!   change, and undoes it.
 //! * [`airtime`] shows the stations of an access point, and sets their weights by a policy.
@@ -21,6 +22,7 @@ pub mod airtime;
 pub mod autorate;
 pub mod bridge;
 pub mod doctor;
+pub mod roots;
 pub mod shape;
 pub mod sqm;
 pub mod tc;

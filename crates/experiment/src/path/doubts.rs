@@ -124,19 +124,21 @@ fn processor(from: &Snapshot, to: &Snapshot) -> Option<Doubt> {
     ))
 }
 
-/// The same for a server's thread of the flows: the thousandths of the load for which it had a processor.
-pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
-    let share = f64::from(permille) / 1000.0;
-    (share >= BUSY).then(|| {
-        doubt(
-            DoubtKind::Processor,
-            format!(
-                "the processor of the server {name} was too busy: the thread of its flows used one for {} % of the \
-                 load; use a faster server, or --transport tcp if the load was QUIC",
-                percent(share)
-            ),
-        )
-    })
+/// The same for a server's thread of the flows: the thousandths of the load for which it had a processor, and
+/// for which it waited for one.
+pub(super) fn server_processor(name: &str, ran: Option<u32>, waited: Option<u32>) -> Option<Doubt> {
+    let [ran, waited] = [ran, waited].map(|permille| f64::from(permille.unwrap_or(0).min(1000)) / 1000.0);
+    let evidence = if ran >= BUSY {
+        let cure = "use a faster server, or --transport tcp if the load was QUIC";
+        format!("the thread of its flows used one for {} % of the load; {cure}", percent(ran))
+    } else if waited >= WAITING {
+        let cure = "end other programs there, or use another server";
+        format!("the thread of its flows waited for one for {} % of the load; {cure}", percent(waited))
+    } else {
+        return None;
+    };
+    let words = format!("the processor of the server {name} was too busy: {evidence}");
+    Some(doubt(DoubtKind::Processor, words))
 }
 
 /// Whether a clock was set during the test: this machine's own, which it sees itself, or one of two clocks,
@@ -199,6 +201,13 @@ fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
     let enough = up.max(down) * 0.95;
     let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+}
+
+/// The interface that sent this run's uploads, if there were any.
+pub(super) fn sender<'a>(run: &Run, ways: &[Direction], machine: &'a Machine) -> Option<&'a str> {
+    let [from, to] = machine.looks.as_ref()?;
+    let [up, _] = payload(run, ways, from.t, to.t);
+    carrier([up, 0.0], [from, to]).filter(|_| up > 0.0)
 }
 
 /// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: bytes
@@ -495,7 +504,7 @@ mod tests {
     }
 
     fn machine(looks: &[Snapshot; 2]) -> Machine {
-        Machine { looks: Some(looks.clone()), wifi: Wifi::open() }
+        Machine { looks: Some(looks.clone()), ..Machine::new() }
     }
 
     fn kinds(run: &Run, looks: &[Snapshot; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
@@ -614,7 +623,13 @@ mod tests {
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         let looks = looks(26_200_000, 0.3, 0.1);
         let words = |looks: &[Snapshot; 2], wifi| {
-            let all = of(&halved, &[Direction::Up], &[], &Machine { looks: Some(looks.clone()), wifi }, &[]);
+            let all = of(
+                &halved,
+                &[Direction::Up],
+                &[],
+                &Machine { looks: Some(looks.clone()), wifi, ..Machine::new() },
+                &[],
+            );
             all.into_iter().map(|doubt| doubt.evidence).collect::<String>()
         };
         let falls = |look| if look > 25 { 26.0 } else { 65.0 };
@@ -647,7 +662,7 @@ mod tests {
             if ways.contains(&Direction::Down) {
                 looks[1].interfaces.entry("wlan0".to_owned()).and_modify(|bytes| bytes[0] = bytes[1]);
             }
-            let machine = Machine { looks: Some(looks), wifi };
+            let machine = Machine { looks: Some(looks), wifi, ..Machine::new() };
             let all = of(&run, ways, &[], &machine, &[]);
             let of_rate = all.into_iter().filter(|doubt| doubt.kind == DoubtKind::RateVaried);
             of_rate.map(|doubt| doubt.evidence).collect::<String>()
@@ -678,7 +693,7 @@ mod tests {
         from.interfaces.insert("eth0".to_owned(), [0, 0]);
         let mut cable = [from, to];
         cable[1].interfaces = [("eth0".to_owned(), [1_000, 26_200_000]), ("wlan0".to_owned(), [0, 9])].into();
-        let machine = Machine { looks: Some(cable), wifi: wlan0(falls) };
+        let machine = Machine { looks: Some(cable), wifi: wlan0(falls), ..Machine::new() };
         assert_eq!(of(&run(|_| 20), up, &[], &machine, &[]), [], "the load went over a cable");
     }
 
@@ -705,8 +720,17 @@ mod tests {
 
     #[test]
     fn a_busy_server_is_named() {
-        assert_eq!(server_processor("far", 899), None);
-        let doubt = server_processor("far", 951).unwrap();
+        assert_eq!(server_processor("far", None, None), None);
+        assert_eq!(server_processor("far", Some(899), Some(199)), None);
+        let waited = server_processor("far", None, Some(200)).unwrap();
+        assert_eq!(waited.kind, DoubtKind::Processor);
+        let words =
+            "far was too busy: the thread of its flows waited for one for 20 % of the load; end other";
+        assert!(waited.evidence.contains(words), "{waited:?}");
+        // A server may tell anything.
+        let odd = server_processor("far", None, Some(u32::MAX)).unwrap();
+        assert!(odd.evidence.contains("100 %"), "{odd:?}");
+        let doubt = server_processor("far", Some(951), Some(300)).unwrap();
         assert!(
             doubt.kind == DoubtKind::Processor && doubt.evidence.contains("far was too busy"),
             "{doubt:?}"

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::wifi::Wifi;
+use goodqueue_path::own_queue::{INTERVAL, Looks, Source};
 
-/// Time between two looks at this machine, ns.
-const INTERVAL: i64 = 200_000_000;
+use super::own_queues;
+use super::wifi::Wifi;
 
 /// The counters of this machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,12 +45,15 @@ pub(super) struct Machine {
     /// Near the start and near the end of the load.
     pub(super) looks: Option<[Snapshot; 2]>,
     pub(super) wifi: Wifi,
+    /// The queues of its interfaces.
+    pub(super) queues: Looks,
+    pub(super) source: Option<Source>,
 }
 
 impl Machine {
     /// Without observations.
     pub(super) fn new() -> Machine {
-        Machine { looks: None, wifi: Wifi::open() }
+        Machine { looks: None, wifi: Wifi::open(), queues: Looks::default(), source: own_queues() }
     }
 
     /// Looks at it now, at time `t` of the load, ns, unless it was looked at in the last 200 ms.
@@ -59,6 +62,9 @@ impl Machine {
             return;
         }
         self.wifi.look(t);
+        if let Some(source) = &mut self.source {
+            self.queues.take(t, source());
+        }
         let now = Snapshot::now(t);
         match &mut self.looks {
             Some([_, last]) => *last = now,

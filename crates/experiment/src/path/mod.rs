@@ -5,6 +5,7 @@ mod clocks;
 mod doubts;
 mod locate;
 mod machine;
+mod own_queues;
 mod peer;
 mod probes;
 mod rpm;
@@ -26,6 +27,7 @@ use crate::plan::TestOrder;
 use crate::record::test_plan;
 use crate::{Arm, Error, Request};
 
+pub use own_queues::own_queues;
 pub use rpm::RpmTest;
 #[cfg(target_os = "linux")]
 pub(crate) use rpm::each_sample;

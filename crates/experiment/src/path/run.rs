@@ -11,11 +11,12 @@ use goodqueue_path::key::Key;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::{Control, Failure};
 use goodqueue_path::load::message::{Ended, Start};
+use goodqueue_path::own_queue;
 use goodqueue_probe::net::{
     ClockWatch, Far, FlowOutcome, LoadSummary, NetError, SharedClock, check, run_load,
 };
 use goodqueue_probe::{Direction, Sample, TcpSample, Test, Transport};
-use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
+use goodqueue_report::{DoubtKind, OwnQueue, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
 use super::doubts;
@@ -497,14 +498,16 @@ impl<'a> Underway<'a> {
         let ways: Vec<Direction> =
             self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, &self.machine, &gathered.probes);
+        let sender = doubts::sender(&run, &ways, &self.machine);
+        run.own_queues = own_queues(self.asked, self.load, sender, &self.machine, &gathered);
         run.doubts.extend(doubts::stood_still(self.still));
         let jumps = self.asked.hosts.iter().zip(&corrections);
         let jumps = jumps.map(|(host, correction)| (host.name.as_str(), correction.steps()));
         run.doubts.extend(doubts::clock_stepped(&gathered.probes, jumps));
         if !run.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Processor) {
             let busy = gathered.far.iter().filter_map(|(host, end)| {
-                let permille = end.as_ref().ok()?.busy_permille?;
-                doubts::server_processor(&self.asked.hosts[*host].name, permille)
+                let Ended { busy_permille, waited_permille, .. } = end.as_ref().ok()?;
+                doubts::server_processor(&self.asked.hosts[*host].name, *busy_permille, *waited_permille)
             });
             run.doubts.extend(busy);
         }
@@ -565,6 +568,32 @@ impl<'a> Underway<'a> {
         }
         faults
     }
+}
+
+/// The queues of the senders' own interfaces: this machine's, where `sender` is its interface, and those of the
+/// servers that tell.
+fn own_queues(
+    asked: &PathTest,
+    load: &Load,
+    sender: Option<&str>,
+    machine: &Machine,
+    gathered: &Gathered,
+) -> Vec<OwnQueue> {
+    let of = |way, host: Option<&String>, own: own_queue::OwnQueue| OwnQueue {
+        direction: direction(way),
+        host: host.cloned(),
+        interface: own.interface,
+        kind: own.kind,
+        drops: own.drops,
+        waiting: f64::from(own.waiting_permille) / 1000.0,
+    };
+    let here = sender.and_then(|interface| machine.queues.of(interface));
+    let downloads = load.directions.contains(&Direction::Down);
+    let there = gathered.far.iter().filter(|_| downloads).filter_map(|(host, end)| {
+        let own = end.as_ref().ok()?.own_queue.clone().filter(own_queue::OwnQueue::is_plausible)?;
+        Some(of(Direction::Down, Some(&asked.hosts[*host].name), own))
+    });
+    here.into_iter().map(|own| of(Direction::Up, None, own)).chain(there).collect()
 }
 
 /// Why all flows of a load broke after they had connected; `None` if one did not.

@@ -22,6 +22,8 @@ use goodqueue_probe::{Sample, Transport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::own_queue::OwnQueue;
+
 /// Version of the messages. A server answers another version with its own, so both ends can report the
 /// mismatch.
 pub const VERSION: u32 = 1;
@@ -158,6 +160,13 @@ pub struct Ended {
     /// always, over TCP only if it was the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_permille: Option<u32>,
+    /// Thousandths of that time, at least, for which this thread had work but no processor; absent if the
+    /// server's system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_permille: Option<u32>,
+    /// The queue of the interface through which the server sent; absent if its system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_queue: Option<OwnQueue>,
 }
 
 /// Why a server refuses.
@@ -304,6 +313,18 @@ mod tests {
         };
         let Sample::Tcp { info, .. } = samples[0] else { panic!("of a sender") };
         assert_eq!((info.delivery_rate, info.app_limited, info.ecn), (10, false, None));
+        let ended = |busy: &str| {
+            let text = format!("{{\"ended\":{{\"cc\":[],\"refused\":0,\"error\":null{busy}}}}}\n");
+            let ended = Lines::new(1000).message(&mut text.as_bytes()).unwrap();
+            let Some(Tell::Ended(ended)) = ended else { panic!("an end") };
+            assert_eq!(line(&Tell::Ended(ended.clone())), text);
+            (ended.busy_permille, ended.waited_permille, ended.own_queue.map(|own| own.drops))
+        };
+        assert_eq!(ended(""), (None, None, None));
+        assert_eq!(ended(",\"busy_permille\":950"), (Some(950), None, None));
+        assert_eq!(ended(",\"waited_permille\":210"), (None, Some(210), None));
+        let own = "{\"interface\":\"eth0\",\"kind\":\"fq\",\"drops\":3,\"waiting_permille\":5}";
+        assert_eq!(ended(&format!(",\"own_queue\":{own}")), (None, None, Some(3)));
         let new = "{\"start\":{\"flows\":4,\"at_ns\":1,\"length_ns\":2,\"smell\":[3]}}\n";
         let asked = Lines::new(1000).message(&mut new.as_bytes()).unwrap();
         assert_eq!(asked, Some(Ask::Start(Start::of(4, 1, Span(2)))));

@@ -24,6 +24,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::message::{self, Ask, Ended, Lines, MOST_ASKED, Start, Tell, VERSION, Welcome, Why};
 use super::tls;
 use super::word::Secret;
+use crate::own_queue::{Looks, Source};
 use crate::server::PrefixLengths;
 
 /// Connections whose purpose is not known yet.
@@ -193,6 +194,7 @@ pub struct LoadServer {
     secret: Secret,
     config: Arc<ServerConfig>,
     quic: Option<(QuicServer, ServerKeys)>,
+    queues: Option<Mutex<Source>>,
 }
 
 /// The state that all threads share.
@@ -257,7 +259,7 @@ impl LoadServer {
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
         let config = tls::server(&secret).expect("Ed25519 takes any seed");
         let (stats, sessions) = (Mutex::default(), Mutex::default());
-        Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config, quic: None })
+        Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config, quic: None, queues: None })
     }
 
     /// Also accepts load over QUIC, at UDP `port` of `addresses`; for port 0 the system chooses one.
@@ -272,6 +274,11 @@ impl LoadServer {
         let server = QuicServer::bind(addresses, port, loads * flows as usize * 2)?;
         self.quic = Some((server, tls::quic_keys(&self.secret).expect("Ed25519 takes any seed").0));
         Ok(())
+    }
+
+    /// Tells each client what the queue of the interface that sent its load did meanwhile.
+    pub fn watch_queues(&mut self, source: Source) {
+        self.queues = Some(Mutex::new(source));
     }
 
     /// The UDP port of QUIC, if it accepts load over it.
@@ -725,7 +732,7 @@ impl Control<'_> {
             (Transport::Quic, Some(quic)) => (Some(quic), FlowLimits { flows: 0, served: 0, ..limits }),
             (Transport::Quic, None) => return self.refuse(Why::NoQuic),
         };
-        let (server, connections) = FlowServer::new(of_tcp)?;
+        let (flow_server, connections) = FlowServer::new(of_tcp)?;
         let floods = FloodLimits { flows: start.udp as usize, bps: start.udp_bps, until: start.length_ns };
         let answering = has_datagrams.then(|| DatagramServer::new(start.talks as usize, floods));
         let (answerer, datagrams) = answering.unzip();
@@ -746,8 +753,17 @@ impl Control<'_> {
         self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
         let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
         let quic = quic.map(|quic| (quic, limits));
-        let ends = Ends { connections: &server, datagrams: answerer.as_ref(), quic };
-        let ended = self.serve_load(&ends, &id, SharedClock::starting_at(start.at_ns), until);
+        let ends = Ends { connections: &flow_server, datagrams: answerer.as_ref(), quic };
+        let (server, clock) = (self.shared.server, SharedClock::starting_at(start.at_ns));
+        let mut queues = Looks::default();
+        let mut look = || {
+            let t = clock.t();
+            if let Some(source) = server.queues.as_ref().filter(|_| t <= start.length_ns && queues.is_due(t))
+            {
+                queues.take(t, source.lock().unwrap_or_else(PoisonError::into_inner)());
+            }
+        };
+        let ended = self.serve_load(&ends, &id, clock, until, &mut look);
         self.shared.server.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let (summary, busy) = ended.as_ref().map_or_else(|_| Default::default(), Clone::clone);
         let flows = summary.flows.len() as u64;
@@ -765,18 +781,22 @@ impl Control<'_> {
             refused: summary.refused,
             error: ended.err().map(|error| error.to_string()).or_else(cut_short),
             busy_permille: busy,
+            waited_permille: summary.waited_permille,
+            own_queue: queues.busiest(),
         }))
     }
 
     /// Serves the ends of a load in separate threads, and passes on their samples, until the client sends a
-    /// stop. Returns how busy the thread of the flows was, in thousandths of the load's time: that of QUIC,
-    /// if the load has flows over QUIC, or that of TCP from [`BUSY_PERMILLE`] on.
+    /// stop. Returns the results, and how busy the thread of the flows was, in thousandths of the load's
+    /// time: that of QUIC, if the load has flows over QUIC, or that of TCP from [`BUSY_PERMILLE`] on. `look`
+    /// is called ten times a second or more often.
     fn serve_load(
         &mut self,
         ends: &Ends<'_>,
         id: &SessionId,
         clock: SharedClock,
         until: i64,
+        look: &mut dyn FnMut(),
     ) -> Result<(ServerSummary, Option<u32>), NetError> {
         let samples = Arc::new(Outbox::new(MOST_SAMPLES));
         let stop = AtomicBool::new(false);
@@ -796,7 +816,8 @@ impl Control<'_> {
                 server.begin(*id, &[self.peer.ip()], limits, *clock, Arc::clone(&samples))
             });
             let mut held = Vec::new();
-            let talked = if answering.is_ok() { self.talk(&samples, &mut held, id, until) } else { Ok(()) };
+            let talked =
+                if answering.is_ok() { self.talk(&samples, &mut held, id, until, look) } else { Ok(()) };
             stop.store(true, Ordering::Relaxed);
             let over_quic = quic.map(|load| load.end());
             let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
@@ -808,23 +829,26 @@ impl Control<'_> {
             talked.and(last).map_err(lost)?;
             answered.map_err(|_| NetError::Thread("datagrams"))??;
             let mut summary = summary?;
-            let Some((own, busy)) = over_quic.transpose()? else {
+            let Some(own) = over_quic.transpose()? else {
                 let busy = Some(summary.busy_permille).filter(|&busy| busy >= BUSY_PERMILLE);
                 return Ok((summary, busy));
             };
             summary.flows.extend(own.flows);
             summary.refused += own.refused;
-            Ok((summary, Some((busy * 1000.0).round() as u32)))
+            summary.waited_permille = summary.waited_permille.max(own.waited_permille);
+            Ok((summary, Some(own.busy_permille)))
         })
     }
 
-    /// Waits until the client sends a stop, or the load has lasted too long.
+    /// Waits until the client sends a stop, or the load has lasted too long. `look` is called ten times a
+    /// second or more often.
     fn talk(
         &mut self,
         samples: &Outbox,
         held: &mut Vec<Sample>,
         id: &SessionId,
         until: i64,
+        look: &mut dyn FnMut(),
     ) -> io::Result<()> {
         self.say(&Tell::Started { session: id.to_hex() })?;
         let mut watch = ClockWatch::new();
@@ -832,6 +856,7 @@ impl Control<'_> {
             if !self.pass_on(samples, held)? {
                 return Ok(());
             }
+            look();
             match self.ask()? {
                 None => {}
                 Some(Ask::Stop(())) => return Ok(()),

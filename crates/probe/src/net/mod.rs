@@ -92,6 +92,8 @@ mod sys;
 mod talk;
 #[forbid(unsafe_code)]
 mod udp;
+#[forbid(unsafe_code)]
+mod waited;
 
 pub use client::{
     ClientSummary, LoadSummary, available_congestion_controls, check, check_cc, default_congestion_control,

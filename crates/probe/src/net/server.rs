@@ -19,6 +19,7 @@ use super::quic::QuicServer;
 use super::request::Request;
 use super::session::{Far, FlowLimits, FlowServer, Outbox, QuicFar, SessionId};
 use super::sys::{self, AsFd, Epoll, Interest, Timer};
+use super::waited::{Since, Waits};
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
 use crate::quic::{ClientKeys, ServerKeys};
@@ -79,6 +80,9 @@ pub struct ServerSummary {
     /// Thousandths of the time since the load began for which the thread of the flows over TCP had a
     /// processor; 0 if the system does not tell.
     pub busy_permille: u32,
+    /// Thousandths of that time, at least, for which the thread had work and no processor. Over QUIC it is the
+    /// thread of all loads. `None` if the system does not tell, or no load began.
+    pub waited_permille: Option<u32>,
 }
 
 /// One flow as the server saw it.
@@ -326,8 +330,8 @@ struct Loop<'a> {
     next: u64,
     /// Bytes of all flows, pages and videos, in both directions.
     transferred: u64,
-    /// The time, and the thread's processor time, when the load began.
-    since: Option<[i64; 2]>,
+    waits: Waits,
+    since: Option<Since>,
     summary: ServerSummary,
 }
 
@@ -348,6 +352,7 @@ impl<'a> Loop<'a> {
             connections: BTreeMap::new(),
             next: 0,
             transferred: 0,
+            waits: Waits::new(),
             since: None,
             summary: ServerSummary::default(),
         })
@@ -369,7 +374,10 @@ impl<'a> Loop<'a> {
         }
         let mut tokens = Vec::new();
         while !stop.load(Ordering::Relaxed) {
+            let due = self.grid.map_or(i64::MAX, |grid| self.clock.mono(grid.next()));
+            self.waits.worked();
             self.epoll.wait(&mut tokens).context("wait for", "connections")?;
+            self.waits.slept(due);
             for &token in &tokens {
                 self.pass_time()?;
                 let listener = |listeners: &'a [(IpAddr, TcpListener)]| {
@@ -383,6 +391,7 @@ impl<'a> Loop<'a> {
                     }
                     _ => self.serve(token),
                 }
+                self.waits.worked();
             }
             self.pass_time()?;
             if self.sink.is_full() {
@@ -396,15 +405,10 @@ impl<'a> Loop<'a> {
         for token in left {
             self.close(token, None);
         }
-        self.summary.busy_permille = self.busy_permille();
+        if let Some(since) = self.since {
+            (self.summary.busy_permille, self.summary.waited_permille) = self.waits.shares(since);
+        }
         Ok(std::mem::take(&mut self.summary))
-    }
-
-    fn busy_permille(&self) -> u32 {
-        let Some([began, before]) = self.since else { return 0 };
-        let passed = (sys::monotonic() - began).max(1);
-        let busy = (sys::thread_time() - before).saturating_mul(1000) / passed;
-        u32::try_from(busy.clamp(0, 1000)).unwrap_or(0)
     }
 
     fn emit(&self, sample: Sample) {
@@ -415,7 +419,7 @@ impl<'a> Loop<'a> {
     fn pass_time(&mut self) -> Result<(), NetError> {
         let t = self.clock.t();
         if t >= 0 {
-            self.since.get_or_insert_with(|| [sys::monotonic(), sys::thread_time()]);
+            self.since.get_or_insert_with(|| self.waits.begin());
         }
         let Some(mut grid) = self.grid else { return Ok(()) };
         if t < grid.next() {

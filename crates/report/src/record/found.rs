@@ -68,3 +68,22 @@ pub struct FoundQueue {
     /// What was seen that says so, or why the kind is not known: clauses without a full stop.
     pub evidence: Vec<String>,
 }
+
+/// The queue of the interface through which a sender sent a load, in the sending host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnQueue {
+    /// The direction in which it sends.
+    pub direction: Direction,
+    /// The server; absent for this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The interface.
+    pub interface: String,
+    /// The root queueing discipline, as `tc` calls it.
+    pub kind: String,
+    /// Packets that it dropped during the load.
+    pub drops: u64,
+    /// Share of the looks, five a second, at which packets waited in it: 0 to 1.
+    pub waiting: f64,
+}

@@ -34,7 +34,7 @@ mod seen;
 use std::collections::BTreeMap;
 
 use super::loaded_in;
-use crate::record::{Direction, DoubtKind, FoundKind, FoundQueue, Record, Run};
+use crate::record::{Direction, DoubtKind, FoundKind, FoundQueue, OwnQueue, Record, Run};
 use crate::stats::percentile;
 use crate::words::{firm, rate};
 use seen::{DirectionLoad, FRAME, PAYLOAD, Step};
@@ -58,10 +58,14 @@ const FULL: f64 = 0.85;
 /// How precisely probes see the same full queue: packets, or a share of its length. Probes are small, and a
 /// full queue lasts for a round trip, in which few probes are sent.
 const SAME: (f64, f64) = (3.0, 0.05);
+/// From this share of the time on packets wait in the sender's own queue, and not for a moment alone.
+const STANDING: f64 = 0.5;
 /// Fewest steps with losses from which the waits before them can be compared.
 const LEAST_LOSSES: usize = 4;
 /// Fewest steps in which packets waited from which the rate can be compared.
 const LEAST_STEPS: usize = 10;
+/// Fewest whole seconds after the start from which the kind of queue can be told.
+const LEAST_SECONDS: usize = 3;
 /// The least target of an AQM, ns: that of CoDel (RFC 8289, section 4.3). Below it nothing is dropped.
 const TARGET: f64 = 5e6;
 
@@ -87,6 +91,9 @@ fn of(record: &Record, run: &Run, direction: Direction) -> FoundQueue {
     if !run.validity.valid {
         return unknown("the run is not valid");
     }
+    if let Some(why) = run.own_queues.iter().filter(|own| own.direction == direction).find_map(of_sender) {
+        return unknown(&why);
+    }
     if run.doubts.iter().any(|doubt| doubt.kind != DoubtKind::RateVaried) {
         return unknown("the load was disturbed");
     }
@@ -98,8 +105,25 @@ fn of(record: &Record, run: &Run, direction: Direction) -> FoundQueue {
     if seen.as_ref().is_some_and(|seen| seen.steps.iter().all(|step| step.window == 0)) {
         return unknown("no sender reported its window, as senders of TCP do");
     }
-    let Some(figures) = seen.and_then(Figures::of) else { return unknown("too little was measured") };
+    let figures = seen.and_then(Figures::of).filter(|figures| figures.late_seconds >= LEAST_SECONDS);
+    let Some(figures) = figures else { return unknown("too little was measured") };
     FoundQueue { direction, ..figures.judge() }
+}
+
+/// Why nothing is known of the queue on the way: the sender's own took part. Its drops are no losses on the
+/// way, and TCP hears of them at once. `fq` delays packets on purpose, to pace them.
+fn of_sender(own: &OwnQueue) -> Option<String> {
+    let host =
+        own.host.as_ref().map_or_else(|| "this machine".to_owned(), |host| format!("the server {host}"));
+    let queue = format!("the queue {} of {host}'s own interface {}", own.kind, own.interface);
+    match own.drops {
+        1 => Some(format!("{queue} dropped a packet")),
+        2.. => Some(format!("{queue} dropped {} packets", own.drops)),
+        0 if own.waiting >= STANDING && own.kind != "fq" => {
+            Some(format!("packets waited in {queue} for {:.0} % of the time", own.waiting * 100.0))
+        }
+        0 => None,
+    }
 }
 
 /// Figures of a load. Times in ns.
@@ -128,7 +152,8 @@ struct Figures {
     shared: [f64; 2],
     /// The longest wait before each step with losses, after the start.
     before_losses: Vec<f64>,
-    /// Steps after the start.
+    /// Whole seconds, and steps, after the start.
+    late_seconds: usize,
     late_steps: usize,
     /// Share of the segments after the start that were sent again.
     lost: f64,
@@ -174,7 +199,7 @@ impl Figures {
         let seconds: Vec<f64> =
             seconds.into_iter().filter(|(n, _)| *n < whole).map(|(_, bits)| bits).collect();
         let (bps, better) = (at(seconds.get(1..)?, 50), at(seconds.get(1..)?, 75));
-        let late_seconds = seconds.get(2..).filter(|late| late.len() >= 3)?;
+        let late_seconds = seconds.get(2..).filter(|late| !late.is_empty())?;
         if bps <= 0.0 {
             return None;
         }
@@ -195,6 +220,7 @@ impl Figures {
             sent: [0.0; 2],
             shared: [0.0; 2],
             before_losses: Vec::new(),
+            late_seconds: late_seconds.len(),
             late_steps: 0,
             lost: 0.0,
             marks: seen.steps.iter().map(|step| step.marks).sum(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::record::{FlowPlan, FlowSeries, ProbeSeries};
+use crate::record::{FlowPlan, FlowSeries, OwnQueue, ProbeSeries};
 
 const MS: f64 = 1e6;
 const S: i64 = 1_000_000_000;
@@ -58,6 +58,15 @@ impl Load {
         let run = &mut record.runs[0];
         (run.complete, run.validity.valid) = (true, true);
         (run.flows, run.probes) = (vec![flow], vec![probe]);
+        record
+    }
+
+    /// The same as a record of a real path, whose network limited the flow.
+    fn on_path(&self) -> Record {
+        let mut record = self.record();
+        record.arm = "path".into();
+        let limits = crate::SenderLimits { direction: Direction::Up, receiver: 0.0, sender: 0.0 };
+        (record.runs[0].loads, record.runs[0].limits) = (vec![Direction::Up], vec![limits]);
         record
     }
 
@@ -148,10 +157,7 @@ fn what_does_not_show_is_not_known() {
 #[test]
 fn a_load_that_leaves_the_line_idle_has_no_grade() {
     let judged = |load: Load| {
-        let mut record = load.record();
-        record.arm = "path".into();
-        let limits = crate::SenderLimits { direction: Direction::Up, receiver: 0.0, sender: 0.0 };
-        (record.runs[0].loads, record.runs[0].limits) = (vec![Direction::Up], vec![limits]);
+        let record = load.on_path();
         let summary = crate::Summary::of(&record, &record.runs[0]);
         let letter = summary.grade.map(|grade| grade.letter.as_str());
         (letter, summary.no_grade.unwrap_or_default(), crate::headline(&record))
@@ -167,4 +173,63 @@ fn a_load_that_leaves_the_line_idle_has_no_grade() {
     let (letter, _, said) = judged(Load { probes: |_| 0.5, flow: |_| 12.0, lost: |_| 1, ..STEADY });
     assert_eq!(letter, Some("A+"));
     assert!(said.contains("this path keeps delay low"), "{said}");
+}
+
+/// The start of a load shows nothing of the queue, whether it was full or not.
+#[test]
+fn a_load_that_is_too_short_has_no_grade() {
+    let judged = |seconds: f64, load: Load| {
+        let mut record = load.on_path();
+        record.test.load_ns = (seconds * 1e9) as u64;
+        let summary = crate::Summary::of(&record, &record.runs[0]);
+        let letter = summary.grade.map(|grade| grade.letter.as_str());
+        (letter, summary.saturated, summary.no_grade.unwrap_or_default(), crate::headline(&record))
+    };
+    let full = || Load { probes: sawtooth, flow: sawtooth, lost: at_the_top, ..STEADY };
+    let empty = || Load { lost: |_| 1, ..STEADY };
+    for seconds in [0.5, 1.0, 2.9] {
+        for load in [full(), empty()] {
+            let (letter, saturated, why, said) = judged(seconds, load);
+            assert_eq!((letter, saturated), (None, None), "{seconds}");
+            assert_eq!(why, "the load was too short for a grade: it needs 3 s or more");
+            assert!(said.ends_with("too short for a grade: it needs 3 s or more (--length)."), "{said}");
+            assert!(!said.contains("delay low"), "{said}");
+        }
+    }
+    // From then on a full line is told from an empty one, though the kind of its queue is not.
+    let (letter, saturated, why, _) = judged(3.0, full());
+    assert_eq!((letter, saturated), (Some("C"), Some(true)), "{why}");
+    let (letter, saturated, why, _) = judged(3.0, empty());
+    assert_eq!((letter, saturated), (None, Some(false)));
+    assert!(why.starts_with("the load did not fill the path up"), "{why}");
+    let mut record = full().on_path();
+    record.test.load_ns = 4_900_000_000;
+    let found = queue_kind(&record, &record.runs[0]).expect("one direction is loaded");
+    assert_eq!((found.kind, &found.evidence[0][..]), (FoundKind::Unknown, "too little was measured"));
+}
+
+/// TCP hears at once of what its own host drops: a FIFO there looks like an AQM.
+#[test]
+fn a_queue_in_the_sending_host_hides_that_on_the_way() {
+    let mut record = Load { probes: sawtooth, flow: sawtooth, lost: at_the_top, ..STEADY }.record();
+    let mut found = |direction, host: Option<&str>, kind: &str, drops, waiting| {
+        let (host, kind) = (host.map(str::to_owned), kind.to_owned());
+        let own = OwnQueue { direction, host, interface: "eth0".into(), kind, drops, waiting };
+        record.runs[0].own_queues = vec![own];
+        let found = queue_kind(&record, &record.runs[0]).expect("one direction is loaded");
+        (found.kind, found.evidence.concat())
+    };
+    let (kind, why) = found(Direction::Up, None, "pfifo_fast", 12, 0.1);
+    assert_eq!(kind, FoundKind::Unknown);
+    assert_eq!(why, "the queue pfifo_fast of this machine's own interface eth0 dropped 12 packets");
+    let (kind, why) = found(Direction::Up, Some("far"), "fq_codel", 0, 0.62);
+    assert_eq!(kind, FoundKind::Unknown);
+    let want =
+        "packets waited in the queue fq_codel of the server far's own interface eth0 for 62 % of the time";
+    assert_eq!(why, want);
+    // A packet that waits for a moment, one that waits to be paced, and the queue of the other direction.
+    assert_eq!(found(Direction::Up, None, "fq_codel", 0, 0.4).0, FoundKind::Fifo);
+    assert_eq!(found(Direction::Up, None, "fq", 0, 1.0).0, FoundKind::Fifo);
+    assert_eq!(found(Direction::Up, None, "fq", 1, 1.0).0, FoundKind::Unknown);
+    assert_eq!(found(Direction::Down, Some("far"), "pfifo_fast", 12, 1.0).0, FoundKind::Fifo);
 }

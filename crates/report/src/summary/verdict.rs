@@ -2,8 +2,10 @@
 //!
 //! * **Saturated**: the direction used at least 80 % of its line, or of the rate of a slower shaper before
 //!   it. On a real path: the network, and neither sender nor receiver, limited its flows for at least 80 % of
-//!   the time, and packets waited for at least half of it (the module `kind`): random loss and paced flows leave
-//!   a line idle. The share is rounded to whole percent, as shown, before it is judged.
+//!   the time, and packets waited for at least half of it (the module `kind`): random loss and paced flows
+//!   leave a line idle. The share is rounded to whole percent, as shown, before it is judged.
+//! * **Long enough**: a load over a real path has a grade from [`LEAST_LOAD_NS`] on. Nobody knows the rate of
+//!   its line, so only the waits after slow start show whether the load filled it.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, if it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
 //!   5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, otherwise F. A run has a grade if every loaded direction
@@ -29,6 +31,11 @@ use super::{Latency, Summary, direction_name, kind, loaded_in, repeat};
 
 /// Utilisation from which a direction counts as saturated, in whole percent.
 pub const SATURATED_PERCENT: u32 = 80;
+
+/// Shortest load over a real path that gets a grade, ns. Slow start doubles the data in flight in each round
+/// trip: over 200 ms it takes 1.8 s to grow from 10 segments to what four flows need for 1 Gbit/s. The first
+/// 2 s show the start alone. One more second has 50 probes, enough for the median wait.
+pub(crate) const LEAST_LOAD_NS: u64 = 3_000_000_000;
 
 /// Least mean rise with which a queue may starve the other direction, ns; the best letter is then B.
 const STARVING_NS: i64 = 30_000_000;
@@ -159,7 +166,20 @@ fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     if summary.rtt.n == 0 && summary.goodput_up_bps.is_none() && summary.goodput_down_bps.is_none() {
         return Err("nothing was measured under load".into());
     }
+    if is_short(record) {
+        return Err(format!("the load was too short for a grade: it needs {} or more", least_load()));
+    }
     Ok(())
+}
+
+/// Whether the load is too short to show if it filled the line.
+pub(crate) fn is_short(record: &Record) -> bool {
+    record.is_path() && record.test.load_ns < LEAST_LOAD_NS
+}
+
+/// `3 s`.
+pub(crate) fn least_load() -> String {
+    format!("{} s", LEAST_LOAD_NS / 1_000_000_000)
 }
 
 /// Share of the line of a direction that was used, or of the rate of a slower shaper on the path. On a real
@@ -196,7 +216,8 @@ fn of_direction(
     let mut verdict = DirectionVerdict { direction, used, ..DirectionVerdict::default() };
     verdict.limits = run.limits.iter().find(|limits| limits.direction == direction).copied();
     let is_unfilled = verdict.limits.is_some() && kind::is_unfilled(record, run, direction);
-    verdict.saturated = used.map(|used| is_saturated(used) && !is_unfilled);
+    let shown = used.filter(|_| !is_short(record));
+    verdict.saturated = shown.map(|used| is_saturated(used) && !is_unfilled);
     verdict.starved = verdict.saturated == Some(false)
         && other_used.is_some_and(is_saturated)
         && starves(summary, other(direction));

@@ -4,7 +4,7 @@ use super::headline::{CURE_NS, effect};
 use super::{NBSP, Piece, SHORT, firm, ms, plain, rate};
 use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
 use crate::stats::known;
-use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span};
+use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span, verdict};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
 const SHAPE: f64 = 0.95;
@@ -87,7 +87,10 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         out.push(plain(format!(" Do not rely on this: {doubt}.")));
         return out;
     }
-    if !is_filled && worst.rise < CURE_NS {
+    if verdict::is_short(record) {
+        let least = verdict::least_load();
+        out.push(plain(format!(" The load was too short for a grade: it needs {least} or more (--length).")));
+    } else if !is_filled && worst.rise < CURE_NS {
         out.push(plain(match worst.summary.saturated {
             None => " It is not known whether the load filled the path: this says little about its queues.",
             Some(_) => " The load did not fill the path: this says little about its queues.",

@@ -48,7 +48,7 @@ impl Path {
     }
 
     /// Another server takes the place of the first.
-    fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
+    pub(super) fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
         self.end();
         (self.server, self.word) = serve(&self.lab, with);
     }

@@ -14,8 +14,9 @@ use crate::net::flow::Grid;
 use crate::net::header::{self, FlowHeader};
 use crate::net::server::{EARLY, HEADER_WAIT, OVERTIME, ServedFlow, ServerSummary};
 use crate::net::session::{FlowLimits, Outbox, PREFACE_LEN, SessionId};
-use crate::net::sys::{self, AsFd, Epoll, Interest, Timer};
+use crate::net::sys::{AsFd, Epoll, Interest, Timer};
 use crate::net::udp::Udp;
+use crate::net::waited::{Since, Waits};
 use crate::quic::{Arrival, Event, Host, OPENING, Outgoing, ServerKeys};
 use crate::{End, QuicCc, Sample};
 
@@ -47,12 +48,9 @@ pub struct QuicLoad {
     clock: SharedClock,
     outbox: Arc<Outbox>,
     is_over: AtomicBool,
-    end: Mutex<Option<Result<QuicEnd, NetError>>>,
+    end: Mutex<Option<Result<ServerSummary, NetError>>>,
     ended: Condvar,
 }
-
-/// The results of a load: its flows, and the share of its time for which the thread had a processor.
-type QuicEnd = (ServerSummary, f64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -122,13 +120,13 @@ impl QuicServer {
 
 impl QuicLoad {
     /// Ends the load: its flows are closed, and the server ignores the address again unless it has another
-    /// load. Returns the results, and the share of the load's time for which the serving thread had a
-    /// processor.
+    /// load. Returns the results, with the shares of the load's time for which the serving thread had a
+    /// processor and waited for one.
     ///
     /// # Errors
     /// [`NetError::System`] if the samples were not taken in time; [`NetError::Thread`] if the server does
     /// not serve.
-    pub fn end(&self) -> Result<(ServerSummary, f64), NetError> {
+    pub fn end(&self) -> Result<ServerSummary, NetError> {
         self.is_over.store(true, Ordering::Release);
         let waiting = lock(&self.end);
         let waited = self.ended.wait_timeout_while(waiting, PATIENCE, |end| end.is_none());
@@ -136,7 +134,7 @@ impl QuicLoad {
         end.take().unwrap_or(Err(NetError::Thread("QUIC")))
     }
 
-    fn set_end(&self, end: Result<QuicEnd, NetError>) {
+    fn set_end(&self, end: Result<ServerSummary, NetError>) {
         self.outbox.close();
         *lock(&self.end) = Some(end);
         self.ended.notify_all();
@@ -162,8 +160,7 @@ struct Working {
     transferred: u64,
     /// Why the load must end: a sample found no room, or the load exceeds its rate.
     error: Option<NetError>,
-    /// The monotonic clock and the thread's time on a processor when the load started.
-    since: Option<[i64; 2]>,
+    since: Option<Since>,
 }
 
 impl Working {
@@ -192,6 +189,7 @@ struct Serving<'a> {
     sockets: Vec<Socket<'a>>,
     loads: HashMap<SessionId, Working>,
     seen: u64,
+    waits: Waits,
 }
 
 impl<'a> Serving<'a> {
@@ -207,7 +205,7 @@ impl<'a> Serving<'a> {
             let host = Host::server(settings, keys.clone());
             sockets.push(Socket { udp, host, flows: BTreeMap::new(), waiting: None });
         }
-        Ok(Serving { server, epoll, timer, sockets, loads: HashMap::new(), seen: 0 })
+        Ok(Serving { server, epoll, timer, sockets, loads: HashMap::new(), seen: 0, waits: Waits::new() })
     }
 
     fn run(&mut self, stop: &AtomicBool) -> Result<(), NetError> {
@@ -216,10 +214,13 @@ impl<'a> Serving<'a> {
             let is_more = self.send();
             let next = if is_more { 1 } else { self.next() };
             self.timer.set(next).context("set", "timer")?;
+            self.waits.worked();
             self.epoll.wait(&mut tokens).context("wait for", "datagrams")?;
+            self.waits.slept(next);
             self.take_loads();
             for &token in tokens.iter().filter(|&&token| token != TIMER) {
                 self.receive(token as usize, &mut buf);
+                self.waits.worked();
             }
             let at = now();
             for socket in &mut self.sockets {
@@ -228,6 +229,7 @@ impl<'a> Serving<'a> {
             for index in 0..self.sockets.len() {
                 self.take_events(index);
             }
+            self.waits.worked();
             self.pass_time();
         }
         Ok(())
@@ -394,7 +396,7 @@ impl<'a> Serving<'a> {
         for (session, working) in &mut self.loads {
             let t = working.load.clock.t();
             if t >= 0 {
-                working.since.get_or_insert_with(|| [sys::monotonic(), sys::thread_time()]);
+                working.since.get_or_insert_with(|| self.waits.begin());
             }
             while let Some(end) = working.grid.as_mut().and_then(|grid| grid.pass(t)) {
                 let mut transferred = working.transferred;
@@ -434,11 +436,11 @@ impl<'a> Serving<'a> {
         self.close_all(self.flows_that(|served| served.session == session));
         lock(&self.server.loads).remove(&session);
         let Some(working) = self.loads.remove(&session) else { return };
-        let busy = working.since.map_or(0.0, |[mono, time]| {
-            let passed = (sys::monotonic() - mono).max(1) as f64;
-            (sys::thread_time() - time) as f64 / passed
-        });
-        working.load.set_end(working.error.map_or(Ok((working.summary, busy)), Err));
+        let mut summary = working.summary;
+        if let Some(since) = working.since {
+            (summary.busy_permille, summary.waited_permille) = self.waits.shares(since);
+        }
+        working.load.set_end(working.error.map_or(Ok(summary), Err));
     }
 
     fn end_all(&mut self) {

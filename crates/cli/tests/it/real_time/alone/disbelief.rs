@@ -135,3 +135,54 @@ fn live_a_processor_that_others_use_is_named() {
     assert!(why.contains("this machine's processor was too busy"), "{why}");
     assert!(number(&record["runs"][0]["summary"]["goodput_up_bps"]) > 0.0);
 }
+
+#[test]
+fn live_a_server_s_processor_that_others_use_is_named() {
+    let name = "live_a_server_s_processor_that_others_use_is_named";
+    let Some(_turn) = live(name) else { return };
+    if !has(name, "taskset") {
+        return;
+    }
+    let mut path = Path::new([200, 200], 20, "fq_codel");
+    let mut burner = Command::new("taskset");
+    burner.args(["-c", "0", "sh", "-c", "while :; do :; done"]).stdout(Stdio::null());
+    let _burners: Vec<Gone> = (0..4).map(|_| Gone(burner.spawn().expect("a burner"))).collect();
+    path.serve_again(|command| {
+        let mut slowed = Command::new("taskset");
+        slowed.args(["-c", "0", "nice", "-n", "10"]).arg(command.get_program()).args(command.get_args());
+        *command = slowed;
+        command.stdout(Stdio::piped());
+    });
+    let output = path.test("tcp_4up --length 5s --idle 1s --json");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert!(doubts(&record).contains(&"processor"), "{:?}: {}", doubts(&record), stderr(&output));
+    let why = no_grade(&record);
+    eprintln!("{why}");
+    assert!(why.contains("the thread of its flows waited for one for"), "{why}");
+}
+
+#[test]
+fn live_a_queue_in_the_sending_host_is_named() {
+    let name = "live_a_queue_in_the_sending_host_is_named";
+    let Some(_turn) = live(name) else { return };
+    if !has_tbf(name) {
+        return;
+    }
+    // The FIFO is at the client's own interface, then at the server's.
+    for (host, device, test, whose) in [
+        (0, "right", "tcp_4up", "of this machine's own interface right"),
+        (2, "left", "tcp_4down", "of the server"),
+    ] {
+        let chain = Chain::new(3);
+        chain.narrow(host, device);
+        let far = chain.server(2);
+        let output = chain.test(1, &far, &format!("{test} --length 6s --idle 1s --json"));
+        let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+        let own = &record["runs"][0]["own_queues"][0];
+        assert!(own["kind"] == "tbf" && own["interface"] == device, "{own} {}", stderr(&output));
+        let found = &record["runs"][0]["queue_kind"];
+        assert_eq!(found["kind"], "unknown", "{found}");
+        let why = found["evidence"][0].as_str().expect("why");
+        assert!(why.contains("the queue tbf") && why.contains(whose), "{why}");
+    }
+}
