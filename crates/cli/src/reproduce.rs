@@ -110,8 +110,11 @@ fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
     };
     let delays = |curves| goodqueue_report::write_curves(curves, folder.at(format!("{name}-delays.png")));
     let written = written.and_then(|()| reproduced.delays.as_ref().map_or(Ok(()), delays));
-    let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));
-    let written = written.and_then(|()| reproduced.quotients.as_ref().map_or(Ok(()), quotients));
+    let written = written.and_then(|()| {
+        reproduced
+            .published()
+            .try_for_each(|(file, dots)| goodqueue_report::write_dots(dots, folder.at(file)))
+    });
     written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
 }
 

@@ -54,10 +54,19 @@ pub struct Dot {
     pub at: Option<f64>,
     /// The ends of the bar through it.
     pub bar: Option<(f64, f64)>,
-    /// The published value.
-    pub mark: Option<f64>,
+    /// The value that it is compared with.
+    pub mark: Option<DotMark>,
     /// Number of its colour.
     pub colour: usize,
+}
+
+/// A value with which ours is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DotMark {
+    /// The value.
+    pub at: f64,
+    /// Whether it was measured and published: then the mark is filled. Otherwise it is hollow.
+    pub is_published: bool,
 }
 
 /// Writes the picture as PNG. The file appears complete or not at all; an existing file is replaced.

@@ -57,7 +57,7 @@ pub use arms::Arm;
 pub use curves::{Curve, Curves, write_curves};
 pub use destination::{Destination, check_parent};
 #[cfg(feature = "png")]
-pub use dots::{Dot, DotPanel, DotRow, Dots, write_dots};
+pub use dots::{Dot, DotMark, DotPanel, DotRow, Dots, write_dots};
 pub use error::{Error, room};
 pub use files::write_new;
 pub use folder::Folder;

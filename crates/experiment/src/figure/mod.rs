@@ -105,6 +105,8 @@ enum Window {
 pub struct Figure {
     /// Its name in files.
     pub name: &'static str,
+    /// What it measures, in a few plain words.
+    pub in_short: &'static str,
     /// Its unit.
     pub unit: Unit,
     /// Its definition.
@@ -122,12 +124,13 @@ pub struct Figure {
 /// A figure of the whole network and the whole load.
 const fn figure(
     name: &'static str,
+    in_short: &'static str,
     unit: Unit,
     meaning: &'static str,
     value: fn(&From<'_>) -> Option<f64>,
 ) -> Figure {
     let (is_of_stations, has_base, window) = (false, false, Window::Never);
-    Figure { name, unit, meaning, is_of_stations, has_base, window, value, above: |_| None }
+    Figure { name, in_short, unit, meaning, is_of_stations, has_base, window, value, above: |_| None }
 }
 
 impl Figure {
@@ -154,26 +157,42 @@ impl Figure {
 
 /// Every figure.
 pub const FIGURES: &[Figure] = &[
-    figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| {
-        time(of.summary.rtt.added_p50_ns)
-    }),
+    figure(
+        "rise_p50",
+        "median added delay",
+        Unit::Time,
+        "median rise of the round trip under load over its idle median",
+        |of| time(of.summary.rtt.added_p50_ns),
+    ),
     figure(
         "rise_p95",
+        "added delay, 95th percentile",
         Unit::Time,
         "95th percentile of the rise of the round trip under load over its idle median; close to the \
          peak of a standing queue",
         |of| time(of.summary.rtt.added_p95_ns),
     ),
-    figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| {
-        time(of.summary.up.added_p50_ns)
-    }),
-    figure("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client", |of| {
-        time(of.summary.down.added_p50_ns)
-    }),
-    figure("rtt_p50", Unit::Time, "median round trip under load", |of| time(of.summary.rtt.p50_ns))
-        .with_base(),
+    figure(
+        "rise_up_p50",
+        "median added delay to the server",
+        Unit::Time,
+        "median rise of the one-way delay to the server",
+        |of| time(of.summary.up.added_p50_ns),
+    ),
+    figure(
+        "rise_down_p50",
+        "median added delay to the client",
+        Unit::Time,
+        "median rise of the one-way delay to the client",
+        |of| time(of.summary.down.added_p50_ns),
+    ),
+    figure("rtt_p50", "median ping", Unit::Time, "median round trip under load", |of| {
+        time(of.summary.rtt.p50_ns)
+    })
+    .with_base(),
     figure(
         "tcp_rtt_p50",
+        "TCP's own round trip, median",
         Unit::Time,
         "median of the flows' smoothed round-trip times (srtt) under load",
         |of| time(of.summary.tcp_rtt.p50_ns),
@@ -181,6 +200,7 @@ pub const FIGURES: &[Figure] = &[
     .with_base(),
     figure(
         "tcp_rtt_p95",
+        "TCP's own round trip, 95th percentile",
         Unit::Time,
         "95th percentile of the flows' smoothed round-trip times (srtt) under load, over the steps of all \
          flows together",
@@ -189,6 +209,7 @@ pub const FIGURES: &[Figure] = &[
     .with_base(),
     figure(
         "sojourn_up_p50",
+        "wait in the upload's queue, median",
         Unit::Time,
         "median wait under load in the queue towards the server, from a packet's arrival until the line \
          begins to send it; of several queues, the one in which packets wait longest on average",
@@ -196,12 +217,14 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "sojourn_up_p95",
+        "wait in the upload's queue, 95th percentile",
         Unit::Time,
         "95th percentile of the wait under load in the queue towards the server",
         |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns),
     ),
     figure(
         "sojourn_down_p50",
+        "wait in the download's queue, median",
         Unit::Time,
         "median wait under load in the queue towards the client, from a packet's arrival until the line \
          begins to send it; of several queues, the one in which packets wait longest on average",
@@ -209,12 +232,14 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "sojourn_down_p95",
+        "wait in the download's queue, 95th percentile",
         Unit::Time,
         "95th percentile of the wait under load in the queue towards the client",
         |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns),
     ),
     figure(
         "l4s_rtt_p50",
+        "round trip of scalable flows, median",
         Unit::Time,
         "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)",
         |of| {
@@ -225,34 +250,48 @@ pub const FIGURES: &[Figure] = &[
     .with_base(),
     figure(
         "l4s_share",
+        "goodput of a scalable flow relative to another",
         Unit::Number,
         "mean goodput of a scalable flow divided by that of any other flow, while all flows run",
         |of| flows::l4s_share(of.record, of.run),
     ),
-    figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns))
-        .with_base(),
-    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, per second", |of| {
-        flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps)
+    figure("idle", "ping before the load, median", Unit::Time, "median round trip before the load", |of| {
+        time(of.summary.rtt.idle_ns)
     })
+    .with_base(),
+    figure(
+        "goodput_up",
+        "goodput, upload",
+        Unit::Rate,
+        "payload of all flows that the server received, per second",
+        |of| flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps),
+    )
     .window(Window::Maybe),
-    figure("goodput_down", Unit::Rate, "payload of all flows that the client received, per second", |of| {
-        flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps)
-    })
+    figure(
+        "goodput_down",
+        "goodput, download",
+        Unit::Rate,
+        "payload of all flows that the client received, per second",
+        |of| flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps),
+    )
     .window(Window::Maybe),
     figure(
         "utilisation_up",
+        "use of the upload's line",
         Unit::Share,
         "share of the time in which the line to the server was busy",
         |of| of.summary.queue_up.utilisation,
     ),
     figure(
         "ring_up",
+        "bytes in the device ring, the most",
         Unit::Bytes,
         "largest number of bytes in the device ring, sampled every 100 ms",
         |of| flows::ring_up(of.run, of.loaded()),
     ),
     figure(
         "time_to_share",
+        "time to half of an equal share, the longest",
         Unit::Time,
         "longest time that a flow which starts while others run needs to get half of an equal share of \
          the total goodput, over one second; its whole duration if it never does. Half, because flows are \
@@ -262,15 +301,21 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "jain_together",
+        "fairness between flows (Jain's index)",
         Unit::Number,
         "Jain's index over the bytes that flows sent while all of them ran",
         |of| flows::jain_together(of.record, of.run),
     ),
-    figure("flows_served", Unit::Number, "number of flows of which any payload arrived", |of| {
-        Some(flows::served(of.run) as f64)
-    }),
+    figure(
+        "flows_served",
+        "flows that moved data",
+        Unit::Number,
+        "number of flows of which any payload arrived",
+        |of| Some(flows::served(of.run) as f64),
+    ),
     figure(
         "rate_error",
+        "error of a flow's rate, the largest",
         Unit::Share,
         "largest relative error of a flow's goodput, among the flows with a `rate`, from 2 s after \
          the last flow starts",
@@ -278,6 +323,7 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "loss_up",
+        "packets lost, upload",
         Unit::Share,
         "share of packets that the queue to the server dropped under load, of those that it \
          dropped or sent",
@@ -285,6 +331,7 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "host_share_up",
+        "upload of the host with the least relative to the most",
         Unit::Share,
         "goodput to servers of the host with the least, divided by that of the host with the most; \
          client and server are one host, client2 and server2 the next, and so on",
@@ -292,12 +339,14 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure(
         "host_share_down",
+        "download of the host with the least relative to the most",
         Unit::Share,
         "goodput from servers of the host with the least, divided by that of the host with the most",
         |of| flows::host_share(of.record, of.summary, Direction::Down),
     ),
     figure(
         "airtime_share",
+        "share of the airtime",
         Unit::Share,
         "share of all stations' airtime that the claim's stations have, from the start of the load \
          to its end or in the claim's window",
@@ -307,6 +356,7 @@ pub const FIGURES: &[Figure] = &[
     .window(Window::Maybe),
     figure(
         "airtime_settle",
+        "time until the share of the airtime settles",
         Unit::Time,
         "time from the start of the claim's window until the stations' share of the airtime, over \
          half a second, stays within 3 points of its value in the window's second half",
@@ -314,13 +364,18 @@ pub const FIGURES: &[Figure] = &[
     )
     .of_stations()
     .window(Window::Always),
-    figure("airtime_jain", Unit::Number, "Jain's index over the airtime of stations", |of| {
-        air::jain(of.run, of.stations, of.window)
-    })
+    figure(
+        "airtime_jain",
+        "fairness of airtime (Jain's index)",
+        Unit::Number,
+        "Jain's index over the airtime of stations",
+        |of| air::jain(of.run, of.stations, of.window),
+    )
     .of_stations()
     .window(Window::Maybe),
     figure(
         "counted_jain",
+        "fairness of counted airtime (Jain's index)",
         Unit::Number,
         "Jain's index over the airtime of stations as the access point's scheduler counts it: \
          transmissions to them, failed attempts included, and each frame from them with a \
@@ -328,12 +383,17 @@ pub const FIGURES: &[Figure] = &[
         |of| air::counted_jain(of.run, of.stations),
     )
     .of_stations(),
-    figure("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations", |of| {
-        air::aggregate(of.run, of.stations)
-    })
+    figure(
+        "aggregate",
+        "frames in an aggregate, mean",
+        Unit::Number,
+        "mean number of MPDUs in an aggregate to the stations",
+        |of| air::aggregate(of.run, of.stations),
+    )
     .of_stations(),
     figure(
         "goodput_station",
+        "goodput of stations",
         Unit::Rate,
         "payload of all flows of the stations, per second; without flows, the bytes delivered to them",
         |of| air::goodput(of.run, of.summary, of.stations),
@@ -341,6 +401,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "ping_p50",
+        "median ping",
         Unit::Time,
         "median round trip of all probes under load; over Wi-Fi, of those of the stations",
         |of| air::ping(of.run, of.summary, of.stations, of.window, 500),
@@ -350,6 +411,7 @@ pub const FIGURES: &[Figure] = &[
     .window(Window::Maybe),
     figure(
         "ping_p95",
+        "95th percentile of pings",
         Unit::Time,
         "95th percentile of the round trips of all probes under load; over Wi-Fi, of those of the stations",
         |of| air::ping(of.run, of.summary, of.stations, of.window, 950),
@@ -359,6 +421,7 @@ pub const FIGURES: &[Figure] = &[
     .window(Window::Maybe),
     figure(
         "mos_up",
+        "call quality (MOS), upload",
         Unit::Number,
         "mean opinion score (E-model) of a call as the server heard it; of several calls, the worst",
         |of| air::mos(of.record, of.summary, of.stations, false),
@@ -366,6 +429,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "mos_down",
+        "call quality (MOS), download",
         Unit::Number,
         "mean opinion score of a call as the client heard it; of several calls, the worst",
         |of| air::mos(of.record, of.summary, of.stations, true),
@@ -373,6 +437,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "page_load",
+        "page load time, median",
         Unit::Time,
         "median page load time under load, with pages that did not end as longer than they were watched \
          (product-limit estimate); of several pages, the slowest",
@@ -382,6 +447,7 @@ pub const FIGURES: &[Figure] = &[
     .above(|of| air::page_watched(of.record, of.summary, of.stations)),
     figure(
         "video_bitrate",
+        "bit rate of the video, mean",
         Unit::Rate,
         "mean bit rate that the video's player selected under load; of several videos, the lowest",
         |of| {
@@ -393,6 +459,7 @@ pub const FIGURES: &[Figure] = &[
     .window(Window::Maybe),
     figure(
         "video_changes",
+        "changes of the video's bit rate",
         Unit::Number,
         "how often the player changed the bit rate between segments; of several videos, the most",
         |of| {
@@ -404,6 +471,7 @@ pub const FIGURES: &[Figure] = &[
     .window(Window::Maybe),
     figure(
         "video_stalled",
+        "time for which the video stalled",
         Unit::Time,
         "total time for which playback stalled; of several videos, the longest",
         |of| {
@@ -414,6 +482,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "call_freezes",
+        "freezes of the video call",
         Unit::Number,
         "how often the picture of a video call froze under load; of both directions and of several \
          calls, the most",
@@ -425,6 +494,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "call_bitrate_up",
+        "bit rate of the video call, upload",
         Unit::Rate,
         "mean bit rate of a video call's media that the server got; of several calls, the lowest",
         |of| {
@@ -437,6 +507,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "call_bitrate_down",
+        "bit rate of the video call, download",
         Unit::Rate,
         "mean bit rate of a video call's media that the client got; of several calls, the lowest",
         |of| {
@@ -449,6 +520,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "call_delay_p95",
+        "delay of the video call, 95th percentile",
         Unit::Time,
         "95th percentile of a video call's delay from capture to display; of both directions and of \
          several calls, the longest",
@@ -460,6 +532,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "game_late",
+        "late ticks of the game",
         Unit::Number,
         "share of a game's ticks that came more than one tick late or never, 0 to 1; of both \
          directions and of several games, the largest",
@@ -472,6 +545,7 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "game_score",
+        "game quality (MOS)",
         Unit::Number,
         "mean opinion score (G-model) of a game under load; of several games, the worst",
         |of| {
@@ -482,35 +556,65 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
     figure(
         "fct_mean",
+        "flow completion time, mean",
         Unit::Time,
         "mean flow completion time of all [[traffic]], of flows that ended",
         |of| time(of.summary.transfers.mean_ns),
     )
     .with_base(),
-    figure("fct_p50", Unit::Time, "its median; flows that had not ended are slower than all others", |of| {
-        time(of.summary.transfers.p50_ns)
+    figure(
+        "fct_p50",
+        "flow completion time, median",
+        Unit::Time,
+        "its median; flows that had not ended are slower than all others",
+        |of| time(of.summary.transfers.p50_ns),
+    )
+    .with_base(),
+    figure("fct_p95", "flow completion time, 95th percentile", Unit::Time, "its 95th percentile", |of| {
+        time(of.summary.transfers.p95_ns)
     })
     .with_base(),
-    figure("fct_p95", Unit::Time, "its 95th percentile", |of| time(of.summary.transfers.p95_ns)).with_base(),
-    figure("fct_p99", Unit::Time, "its 99th percentile", |of| time(of.summary.transfers.p99_ns)).with_base(),
+    figure("fct_p99", "flow completion time, 99th percentile", Unit::Time, "its 99th percentile", |of| {
+        time(of.summary.transfers.p99_ns)
+    })
+    .with_base(),
     figure(
         "slowdown_mean",
+        "slowdown of flows, mean",
         Unit::Number,
         "mean slowdown of the same flows: completion time / ideal time",
         |of| of.summary.transfers.slowdown_mean,
     ),
-    figure("slowdown_p50", Unit::Number, "its median", |of| of.summary.transfers.slowdown_p50),
-    figure("slowdown_p99", Unit::Number, "its 99th percentile", |of| of.summary.transfers.slowdown_p99),
-    figure("slowdown_small_p99", Unit::Number, "that of flows of at most 100 kB", |of| {
-        TransferSummary::together(of.record, of.run).small.slowdown_p99
+    figure("slowdown_p50", "slowdown of flows, median", Unit::Number, "its median", |of| {
+        of.summary.transfers.slowdown_p50
     }),
-    figure("slowdown_large_mean", Unit::Number, "mean slowdown of flows of more than 10 MB", |of| {
-        TransferSummary::together(of.record, of.run).large.slowdown_mean
+    figure("slowdown_p99", "slowdown of flows, 99th percentile", Unit::Number, "its 99th percentile", |of| {
+        of.summary.transfers.slowdown_p99
     }),
-    figure("unfinished", Unit::Share, "share of the flows of all [[traffic]] that had not ended", |of| {
-        let (ended, open) = (of.summary.transfers.n, of.summary.transfers.unfinished);
-        (ended + open > 0).then(|| open as f64 / (ended + open) as f64)
-    }),
+    figure(
+        "slowdown_small_p99",
+        "slowdown of small flows, 99th percentile",
+        Unit::Number,
+        "that of flows of at most 100 kB",
+        |of| TransferSummary::together(of.record, of.run).small.slowdown_p99,
+    ),
+    figure(
+        "slowdown_large_mean",
+        "slowdown of large flows, mean",
+        Unit::Number,
+        "mean slowdown of flows of more than 10 MB",
+        |of| TransferSummary::together(of.record, of.run).large.slowdown_mean,
+    ),
+    figure(
+        "unfinished",
+        "flows that did not end",
+        Unit::Share,
+        "share of the flows of all [[traffic]] that had not ended",
+        |of| {
+            let (ended, open) = (of.summary.transfers.n, of.summary.transfers.unfinished);
+            (ended + open > 0).then(|| open as f64 / (ended + open) as f64)
+        },
+    ),
 ];
 
 /// The round trips of the probes of these stations (none: all probes) under load, ns, the shortest first.

@@ -127,8 +127,8 @@ pub enum Held {
     Value {
         /// The figure of this variant.
         variant: usize,
-        /// Divided by the figure of this one.
-        over: Option<usize>,
+        /// What it is divided by.
+        over: Option<Over>,
         /// The published or expected value.
         value: f64,
     },
@@ -136,8 +136,8 @@ pub enum Held {
     Bounds {
         /// The figure of this variant.
         variant: usize,
-        /// Divided by the figure of this one.
-        over: Option<usize>,
+        /// What it is divided by.
+        over: Option<Over>,
         /// The lower bound.
         least: Option<f64>,
         /// The upper bound.
@@ -147,8 +147,41 @@ pub enum Held {
     Order(Vec<usize>),
 }
 
-/// The claims in the file; `labels` are its variants, `load` is the length of its load.
-pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Option<Reproduction>> {
+/// The figure by which that of a variant is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// That of this variant.
+    Variant(usize),
+    /// That of a variant of another scenario, with the same seed.
+    Elsewhere(Elsewhere),
+}
+
+/// A variant of another scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The name of the scenario.
+    pub scenario: String,
+    /// The label of its variant.
+    pub variant: String,
+    /// The line of the file that names it, from 1.
+    pub line: usize,
+}
+
+/// What claims refer to.
+pub(super) struct Around<'a> {
+    /// The file.
+    pub(super) text: &'a str,
+    /// Its variants.
+    pub(super) labels: &'a [&'a str],
+    /// Its stations or servers.
+    pub(super) far: &'a Far,
+    /// The length of its load.
+    pub(super) load: Span,
+}
+
+/// The claims in the file.
+pub(super) fn read(root: &Section<'_>, around: &Around<'_>) -> Read<Option<Reproduction>> {
+    let &Around { labels, far, .. } = around;
     let claims = root.sections("claim", &CLAIM)?;
     let Some(section) = root.section("reproduction", &REPRODUCTION)? else {
         return match claims.first() {
@@ -184,7 +217,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         dots,
         pair,
         delays: delays(&section, labels, far)?,
-        claims: claims.iter().map(|one| claim(one, labels, far, load, &remarks)).collect::<Read<_>>()?,
+        claims: claims.iter().map(|one| claim(one, around, &remarks)).collect::<Read<_>>()?,
     }))
 }
 
@@ -289,13 +322,7 @@ fn said(section: &Section<'_>, key: &str, remarks: &[(String, String)]) -> Read<
     }
 }
 
-fn claim(
-    section: &Section<'_>,
-    labels: &[&str],
-    far: &Far,
-    load: Span,
-    remarks: &[(String, String)],
-) -> Read<Claim> {
+fn claim(section: &Section<'_>, around: &Around<'_>, remarks: &[(String, String)]) -> Read<Claim> {
     let class = section.plain("class", read::words::<Class>)?;
     let figure = section.plain("figure", read::words::<Figure>)?;
     let kind = section.plain("kind", read::words::<Kind>)?;
@@ -310,9 +337,9 @@ fn claim(
         same: section.plain("same", read::text)?,
         class,
         figure,
-        stations: stations(section, figure, far)?,
-        window: window(section, figure, load)?,
-        held: held(section, kind, class, figure, labels)?,
+        stations: stations(section, figure, around.far)?,
+        window: window(section, figure, around.load)?,
+        held: held(section, kind, class, figure, around)?,
         stated: stated(section, remarks)?,
         history: said(section, "history", remarks)?,
     })
@@ -364,11 +391,35 @@ fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64
     Ok(Some((signed(from), signed(to))))
 }
 
-fn held(section: &Section<'_>, kind: Kind, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {
-    let name = |key: &str| -> Read<Option<usize>> {
-        section.read(key, read::text)?.map(|name| variant(&name, labels)).transpose()
+/// The figure that the claim's is divided by.
+fn over(section: &Section<'_>, around: &Around<'_>) -> Read<Option<Over>> {
+    let (over, scenario) = (section.read("over", read::text)?, section.read("over_in", read::text)?);
+    let Some(scenario) = scenario else {
+        let of = |name: At<String>| variant(&name, around.labels).map(Over::Variant);
+        return over.map(of).transpose();
     };
-    let (one, over) = (name("variant")?, name("over")?);
+    let word = scenario.value.escape_debug();
+    let Some(over) = over else {
+        let what = format!(
+            "over_in = \"{word}\" without `over`: name that scenario's variant, as in over = \"NAME\""
+        );
+        return Err(Wrong::new(scenario.at, what));
+    };
+    for key in ["station", "from", "to"] {
+        if let Some((_, value)) = section.get(key) {
+            let what =
+                format!("`{key}` does not go with `over_in`, whose scenario has its own: leave one out");
+            return Err(Wrong::new(value.span().start, what));
+        }
+    }
+    let (line, _) = read::place(around.text, over.at);
+    Ok(Some(Over::Elsewhere(Elsewhere { scenario: scenario.value, variant: over.value, line })))
+}
+
+fn held(section: &Section<'_>, kind: Kind, class: Class, figure: Figure, around: &Around<'_>) -> Read<Held> {
+    let labels = around.labels;
+    let one = section.read("variant", read::text)?.map(|name| variant(&name, labels)).transpose()?;
+    let over = over(section, around)?;
     let unit = if over.is_some() { Unit::Number } else { figure.unit };
     let value = |key: &str| -> Read<Option<f64>> {
         let Some(text) = section.read(key, read::text)? else { return Ok(None) };

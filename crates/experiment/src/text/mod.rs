@@ -44,7 +44,7 @@ use crate::{AxisValue, Experiment, Sweep};
 pub use airtime_policy::AirtimePolicy;
 pub use claims::class::Class;
 pub use claims::kind::Kind as ClaimKind;
-pub use claims::{Claim, Column, Delays, Held, Picture, Reproduction, Stated};
+pub use claims::{Claim, Column, Delays, Elsewhere, Held, Over, Picture, Reproduction, Stated};
 pub(crate) use flags::changes;
 pub(crate) use overrides::Override;
 pub(crate) use resolve::of_plan;

@@ -175,7 +175,10 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         check_limits(base, radios.map(|radio| &radio.spec))?;
     }
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
+    experiment.reproduction = {
+        let around = claims::Around { text, labels: &labels, far: &far, load: load.test.load };
+        claims::read(&root, &around)?
+    };
     if sweep::read(&root)?.is_some() {
         experiment.warnings.push("[sweep] is left out: `goodqueue sweep` runs it".into());
     }

@@ -140,6 +140,15 @@ pub(crate) fn text(name: &str) -> &'static str {
     ""
 }
 
+/// A reproduction in `scenarios`, named without its suffix.
+pub(super) fn published(name: &str) -> Result<Experiment, String> {
+    match CATALOGUE.iter().find(|known| **known == name) {
+        Some(name) => Experiment::parse(text(name), &format!("scenarios/{name}.toml"), Path::new(""))
+            .map_err(|error| error.to_string()),
+        None => Err(format!("no published scenario is named {name}{}", did_you_mean(name, CATALOGUE))),
+    }
+}
+
 fn of_catalogue(name: &str) -> Result<Entry, Error> {
     let text = text(name);
     let experiment =

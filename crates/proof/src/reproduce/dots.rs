@@ -1,25 +1,52 @@
 //! The pictures of values: each published one with ours as a quotient of it, and figures of variants.
 
-use goodqueue_report::{Arm, Dot, DotPanel, DotRow, Dots, Mark, Record, Run};
+use goodqueue_report::{Arm, Dot, DotMark, DotPanel, DotRow, Dots, Mark, Record, Run};
 
-use super::judge::{Outcome, Verdict};
+use super::judge::{Outcome, Row, Verdict};
 use super::measured::Measured;
 use super::totals::Totals;
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::figure::{Figure, Unit};
 use goodqueue_experiment::text::{Claim, ClaimKind, Column, Held, Reproduction};
 
-/// Ours divided by the published value, for every measured claim with a value or a bound.
-pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
+/// Most rows of one picture: it is then still as large as a text beside it.
+const MOST_ROWS: usize = 60;
+
+/// Ours divided by the published value, for every measured claim with a value or a bound. One picture; of
+/// more than [`MOST_ROWS`] rows, one for each figure.
+pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Vec<Dots> {
+    let is_drawn = |row: &Row, claim: &Claim| row.kind == ClaimKind::Measured && reference(claim).is_some();
+    let drawn: Vec<(&Row, &Claim)> =
+        outcome.claims.iter().zip(claims).filter(|(row, claim)| is_drawn(row, claim)).collect();
+    if drawn.len() <= MOST_ROWS {
+        let about_all = drawn.first().map(|_| quotients_of(outcome, &drawn, None));
+        return about_all.into_iter().collect();
+    }
+    let mut figures: Vec<Figure> = Vec::new();
+    for (_, claim) in &drawn {
+        if !figures.contains(&claim.figure) {
+            figures.push(claim.figure);
+        }
+    }
+    let one = |figure: &Figure| {
+        let own: Vec<(&Row, &Claim)> =
+            drawn.iter().copied().filter(|(_, claim)| claim.figure == *figure).collect();
+        quotients_of(outcome, &own, Some(*figure))
+    };
+    figures.iter().map(one).collect()
+}
+
+/// The picture of these claims; of one figure, its headline counts that figure's.
+fn quotients_of(outcome: &Outcome, drawn: &[(&Row, &Claim)], figure: Option<Figure>) -> Dots {
     const ENDS: (f64, f64) = (0.125, 8.0);
-    let pairs = || outcome.claims.iter().zip(claims).filter(|(row, _)| row.kind == ClaimKind::Measured);
-    let rows: Vec<DotRow> = pairs()
+    let rows: Vec<DotRow> = drawn
+        .iter()
         .filter_map(|(row, claim)| {
             let (by, band, is_value) = reference(claim)?;
             let ours = row.measured.first();
             let short = row.ours.split(" [").next().unwrap_or_default();
             Some(DotRow {
-                name: row.what.clone(),
+                name: named(claim),
                 words: format!("{short} · {}", row.value),
                 band: Some(band),
                 dots: vec![Dot {
@@ -28,7 +55,7 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
                         let (low, high) = ours.range();
                         (low / by, high / by)
                     }),
-                    mark: is_value.then_some(1.0),
+                    mark: is_value.then_some(DotMark { at: 1.0, is_published: true }),
                     colour: match row.verdict {
                         Verdict::Holds => 2,
                         Verdict::Undecided => 4,
@@ -39,19 +66,24 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
             })
         })
         .collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let [holds, undecided, missed] = Totals::of(std::slice::from_ref(outcome)).of_kind(ClaimKind::Measured);
+    let counted = match figure {
+        None => outcome.clone(),
+        Some(figure) => {
+            let own = outcome.claims.iter().filter(|row| row.figure == figure.name);
+            Outcome { claims: own.cloned().collect(), ..outcome.clone() }
+        }
+    };
+    let [holds, undecided, missed] = Totals::of(&[counted]).of_kind(ClaimKind::Measured);
     let all = holds + undecided + missed;
-    Some(Dots {
+    let of = figure.map(|figure| format!(", {}", figure.in_short)).unwrap_or_default();
+    Dots {
         headline: format!(
-            "{}: {holds} of {all} measured claims hold, {undecided} undecided, {missed} missed",
+            "{}{of}: {holds} of {all} measured claims hold, {undecided} undecided, {missed} missed",
             outcome.title
         ),
-        about: "Dot and bar: ours, median and 95 % interval, as a quotient of the published value (diamond). Grey: what the \
-                class or the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published. Orders are \
-                not drawn, and what another page has, too, counts once."
+        about: "Dot and bar: ours, median and 95 % interval, as a quotient of the published value. Grey: what the class or \
+                the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published. Orders are not \
+                drawn, and claims about one published figure count once."
             .into(),
         panels: vec![DotPanel {
             title: "ours divided by the published value".into(),
@@ -61,7 +93,22 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
             line: None,
         }],
         arms: Vec::new(),
-    })
+    }
+}
+
+/// The name of a claim's row: what is measured, and what the claim says of it. Words at the end of the claim
+/// that say the same once more are left out.
+fn named(claim: &Claim) -> String {
+    let in_short = claim.figure.in_short;
+    let ratio = match claim.held {
+        Held::Value { over: Some(_), .. } | Held::Bounds { over: Some(_), .. } => ", ratio",
+        _ => "",
+    };
+    let what = match claim.what.rsplit_once(": ") {
+        Some((what, again)) if in_short.starts_with(again) => what,
+        _ => &claim.what,
+    };
+    format!("{in_short}{ratio}: {what}")
 }
 
 /// The published number that divides ours, the quotients that agree with the claim, and whether the number is
@@ -93,12 +140,15 @@ pub(super) fn figures(
     let values = Values { experiment, reproduction, record, runs };
     let mut about =
         "Dot and bar: ours, median and 95 % interval over the seeds that all have; for a claim, the table may have \
-         more. Diamond: the published value, where there is one."
+         more. Diamond: the value that it is compared with, where there is one."
             .to_owned();
     if let Some(pair) = &reproduction.pair {
         about += &format!(
             " A row has both: orange and the first number without {pair}, blue and the second with it."
         );
+    }
+    if reproduction.dots.iter().any(|column| values.is_of_policy(column)) {
+        about += " Hollow: the share that the policy sets while all stations are active.";
     }
     if reproduction.dots.iter().any(|column| !column.each.is_empty()) {
         about += " Strokes: each of the other stations.";
@@ -177,10 +227,9 @@ impl Values<'_> {
         let line = self.equal_share(column);
         let (log, ends) = axis(&rows, line.as_ref().map(|line| line.0));
         let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
-        let Figure { name, meaning, .. } = column.figure;
-        // The page has the rest.
-        let meaning = meaning.split(';').next().unwrap_or(meaning);
-        DotPanel { title: format!("{name}{of}: {meaning}{}", unit(column.figure)), log, ends, rows, line }
+        // The page has the definition.
+        let title = format!("{}{of}{}", column.figure.in_short, unit(column.figure));
+        DotPanel { title, log, ends, rows, line }
     }
 
     /// Ours of this variant with its interval, and in words.
@@ -190,10 +239,40 @@ impl Values<'_> {
         let dot = Dot {
             at: Some(ours.median / by),
             bar: ours.interval.map(|(low, high)| (low / by, high / by)),
-            mark: published(self.reproduction, column, variant).map(|value| value / by),
+            mark: compared(self.reproduction, column, variant)
+                .or_else(|| self.of_policy(column, variant))
+                .map(|mark| DotMark { at: mark.at / by, ..mark }),
             colour,
         };
         Some((dot, column.figure.unit.words(ours.median, false)))
+    }
+
+    /// Whether the picture of this figure has the share that a policy sets: it is one of airtime, and the page
+    /// has a variant that divides the air unevenly.
+    fn is_of_policy(&self, column: &Column) -> bool {
+        let is_uneven = |shares: Vec<f64>| {
+            let (least, most) =
+                (shares.iter().copied().fold(1.0, f64::min), shares.iter().copied().fold(0.0, f64::max));
+            most - least > 1e-3
+        };
+        let variants = 0..self.experiment.variants.len();
+        column.figure.name == "airtime_share"
+            && column.each.is_empty()
+            && variants.filter_map(|variant| self.policy(variant)).any(is_uneven)
+    }
+
+    /// The share of the airtime that weights and policy of this variant give each station.
+    fn policy(&self, variant: usize) -> Option<Vec<f64>> {
+        let radio = self.experiment.variants.get(variant)?.scenario.radios.first()?;
+        // The first device is the access point.
+        Some(radio.spec.airtime_shares().ok()?.into_iter().skip(1).collect())
+    }
+
+    /// The mark at that share of the column's stations.
+    fn of_policy(&self, column: &Column, variant: usize) -> Option<DotMark> {
+        let shares = self.policy(variant).filter(|_| self.is_of_policy(column))?;
+        let own: Option<Vec<f64>> = column.stations.iter().map(|&one| shares.get(one).copied()).collect();
+        Some(DotMark { at: own?.iter().sum(), is_published: false })
     }
 
     fn measured(&self, column: &Column, stations: &[usize], variant: usize) -> Option<Measured> {
@@ -252,20 +331,22 @@ pub(super) fn marks(reproduction: &Reproduction) -> Vec<Mark> {
 /// Colours of the pictures.
 const COLOURS: usize = 8;
 
-/// The value that was published for this figure of this variant.
-fn published(reproduction: &Reproduction, column: &Column, variant: usize) -> Option<f64> {
-    reproduction.claims.iter().find_map(|claim| match claim.held {
+/// The value with which this figure of this variant is compared. If there are several, one that was
+/// published.
+fn compared(reproduction: &Reproduction, column: &Column, variant: usize) -> Option<DotMark> {
+    let of = |claim: &Claim| match claim.held {
         Held::Value { variant: of, over: None, value }
             if of == variant
-                && matches!(claim.kind, ClaimKind::Measured | ClaimKind::Construction)
                 && claim.figure == column.figure
                 && claim.stations == column.stations
                 && claim.window.is_none() =>
         {
-            Some(value)
+            Some(DotMark { at: value, is_published: claim.kind == ClaimKind::Measured })
         }
         _ => None,
-    })
+    };
+    let marks = || reproduction.claims.iter().filter_map(of);
+    marks().find(|mark| mark.is_published).or_else(|| marks().next())
 }
 
 /// The divisor of values on the axis, and the unit that results.
@@ -295,7 +376,9 @@ fn unit(figure: Figure) -> String {
 
 /// Whether an axis for these rows and a line is logarithmic, and its ends.
 fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
-    let of_dot = |dot: &Dot| [dot.at, dot.bar.map(|bar| bar.0), dot.bar.map(|bar| bar.1), dot.mark];
+    let of_dot = |dot: &Dot| {
+        [dot.at, dot.bar.map(|bar| bar.0), dot.bar.map(|bar| bar.1), dot.mark.map(|mark| mark.at)]
+    };
     let of_dots = rows.iter().flat_map(|row| &row.dots).flat_map(of_dot).flatten();
     let values: Vec<f64> =
         of_dots.chain(rows.iter().flat_map(|row| row.others.iter().copied())).chain(line).collect();
@@ -353,6 +436,63 @@ mod tests {
             |row: &Vec<usize>| row.iter().map(|&one| values.label(one).to_owned()).collect::<Vec<_>>();
         assert_eq!(names(&rows[1]), ["100 Mbit/s", "100 Mbit/s, BQL"]);
         assert_eq!((rows.len(), rows.iter().flatten().count()), (5, 10));
+    }
+
+    /// The first mark of a claim that is a value, and whether it was published.
+    fn mark(name: &str, figure: &str, variant: &str) -> Option<DotMark> {
+        let experiment = parse(name);
+        let column = Column {
+            figure: figure.parse().expect("a figure"),
+            station: None,
+            stations: Vec::new(),
+            each: Vec::new(),
+        };
+        let at = experiment.variants.iter().position(|one| one.label == variant).expect("a variant");
+        compared(experiment.reproduction.as_ref().expect("claims"), &column, at)
+    }
+
+    /// 68 ms of codel are a measurement. The 121 ms of a FIFO are arithmetic, and nobody published them.
+    #[test]
+    fn only_a_measured_value_is_a_published_one() {
+        let published = |at| Some(DotMark { at, is_published: true });
+        assert_eq!(mark("rrul-50-down", "rise_p50", "48 ms, codel"), published(68e6));
+        assert_eq!(mark("rrul-50-down", "rise_p50", "48 ms, fq_codel"), None, "a bound is no value");
+        let model = mark("square-wave", "rise_p95", "pfifo:1000").expect("a value");
+        assert_eq!(model, DotMark { at: 121e6, is_published: false });
+    }
+
+    #[test]
+    fn a_row_begins_with_what_is_measured() {
+        let experiment = parse("wifi-mcs");
+        let claims = experiment.reproduction.expect("claims").claims;
+        let names: Vec<String> = claims.iter().map(named).collect();
+        assert_eq!(names[0], "median ping: MCS 0, new");
+        assert_eq!(names[2], "goodput, upload: MCS 0, new");
+        let ratio = "goodput, upload, ratio: MCS 0: goodput of new relative to stock";
+        assert!(names.iter().any(|name| name == ratio), "{names:?}");
+    }
+
+    /// Six levels of weight and groups, as the pages of policies state them.
+    #[test]
+    fn the_share_that_a_policy_sets_is_a_mark_of_each_variant() {
+        let experiment = parse("wifi-policy-tcp");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let record = Record::default();
+        let values = Values { experiment: &experiment, reproduction, record: &record, runs: &[] };
+        let column = &reproduction.dots[0];
+        assert!(values.is_of_policy(column));
+        let at = |label: &str| {
+            let variant = experiment.variants.iter().position(|one| one.label == label).expect("a variant");
+            let mark = values.of_policy(column, variant).expect("a mark");
+            assert!(!mark.is_published);
+            (mark.at * 1000.0).round()
+        };
+        assert_eq!(["fair", "slow doubled", "guest halved"].map(at), [250.0, 400.0, 500.0]);
+        assert_eq!(["G1 is the guest, limited", "three levels"].map(at), [250.0, 167.0]);
+        let table = parse("wifi-table1");
+        let reproduction = table.reproduction.as_ref().expect("claims");
+        let values = Values { experiment: &table, reproduction, record: &record, runs: &[] };
+        assert!(!values.is_of_policy(&reproduction.dots[0]), "no policy, no mark");
     }
 
     /// The share of one of 30 stations has a line at a thirtieth, and that of 29 has none.

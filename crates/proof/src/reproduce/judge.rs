@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::measured::Measured;
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::figure::Unit;
-use goodqueue_experiment::text::{Claim, ClaimKind, Held, Reproduction, Stated};
+use goodqueue_experiment::text::{Claim, ClaimKind, Elsewhere, Held, Over, Reproduction, Stated};
 
 /// How our figure compares with a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -145,6 +145,7 @@ type Bounds = (f64, f64);
 
 /// The figures of one claim: for each of its variants a value from each seed, `None` where a run has none.
 pub(super) struct Sample {
+    /// Those of its own file. One of another file follows in `values`.
     variants: Vec<usize>,
     values: Vec<Vec<Option<Bounds>>>,
 }
@@ -153,12 +154,14 @@ impl Sample {
     /// Without a value yet.
     pub(super) fn of(claim: &Claim) -> Sample {
         let variants = match &claim.held {
-            Held::Value { variant, over, .. } | Held::Bounds { variant, over, .. } => {
-                [Some(*variant), *over].into_iter().flatten().collect()
-            }
+            Held::Value { variant, over, .. } | Held::Bounds { variant, over, .. } => match over {
+                Some(Over::Variant(over)) => vec![*variant, *over],
+                Some(Over::Elsewhere(_)) | None => vec![*variant],
+            },
             Held::Order(variants) => variants.clone(),
         };
-        Sample { values: vec![Vec::new(); variants.len()], variants }
+        let places = variants.len() + usize::from(elsewhere(claim).is_some());
+        Sample { values: vec![Vec::new(); places], variants }
     }
 
     /// Numbers of the variants that the claim needs.
@@ -171,6 +174,14 @@ impl Sample {
         for (&variant, values) in self.variants.iter().zip(&mut self.values) {
             let of = |run| claim.figure.bounds(record, run, &claim.stations, claim.window);
             values.extend(runs(variant).iter().map(of));
+        }
+    }
+
+    /// Adds the figures of more seeds of the variant of another file.
+    pub(super) fn add_elsewhere(&mut self, claim: &Claim, record: &Record, runs: &[Run]) {
+        if let Some(values) = self.values.last_mut() {
+            let of = |run| claim.figure.bounds(record, run, &claim.stations, claim.window);
+            values.extend(runs.iter().map(of));
         }
     }
 
@@ -203,7 +214,7 @@ impl Sample {
             }
             Held::Order(_) => return self.order(),
         };
-        let ours = if self.variants.len() == 2 {
+        let ours = if self.values.len() == 2 {
             finite(self.joined(0, 1, |own, over| own / over))
         } else {
             self.one(0)
@@ -226,6 +237,15 @@ impl Sample {
                 None => Verdict::Missed,
             });
         (all, verdict.max().unwrap_or(Verdict::Missed))
+    }
+}
+
+/// The variant of another file by whose figure the claim divides.
+pub(super) fn elsewhere(claim: &Claim) -> Option<&Elsewhere> {
+    match &claim.held {
+        Held::Value { over: Some(Over::Elsewhere(elsewhere)), .. }
+        | Held::Bounds { over: Some(Over::Elsewhere(elsewhere)), .. } => Some(elsewhere),
+        _ => None,
     }
 }
 

@@ -14,15 +14,16 @@ use goodqueue_report::Record;
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
-pub fn page(Reproduced { outcome, shown, delays, quotients, .. }: &Reproduced) -> String {
+pub fn page(reproduced: &Reproduced) -> String {
+    let Reproduced { outcome, shown, delays, .. } = reproduced;
     let Outcome { name, title, source, text, claims, .. } = outcome;
     let mut out = format!("{MARK}# {title}\n\n{}\n\nSource: {source}\n\n", text.trim());
     let _ = writeln!(out, "![{title}]({name}.png)\n");
     if let Some(delays) = delays {
         let _ = writeln!(out, "![{}]({name}-delays.png)\n", delays.title);
     }
-    if let Some(quotients) = quotients {
-        let _ = writeln!(out, "![{}]({name}-published.png)\n", quotients.headline);
+    for (file, dots) in reproduced.published() {
+        let _ = writeln!(out, "![{}]({file})\n", dots.headline);
     }
     let _ = writeln!(out, "{}.\n", total(std::slice::from_ref(outcome)));
     for kind in ClaimKind::ALL {
@@ -117,7 +118,7 @@ fn simulated(outcome: &Outcome) -> String {
         seeds.first().copied().unwrap_or(0),
     );
     for figure in FIGURES.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name)) {
-        let _ = writeln!(out, "* `{}`: {}.", figure.name, figure.meaning);
+        let _ = writeln!(out, "* `{}` ({}): {}.", figure.name, figure.in_short, figure.meaning);
     }
     out
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodqueue_report::{Curves, Dots, Mark, Record, Repetition, Run, SCHEMA};
 
-use super::catalogue::Entry;
+use super::catalogue::{Entry, published};
 use super::collisions::{self, Counted};
 use super::delays;
 use super::dots;
+use super::elsewhere::{Find, Others};
 use super::judge::{Outcome, Sample, Verdict, outcome};
 use goodqueue_experiment::simulate::{self, Options};
 use goodqueue_experiment::text::{Picture, Reproduction};
@@ -25,10 +26,22 @@ pub struct Reproduced {
     pub figures: Option<Dots>,
     /// Distributions of delays, a further picture.
     pub delays: Option<Curves>,
-    /// Ours divided by what was published.
-    pub quotients: Option<Dots>,
+    /// Ours divided by what was published: one picture, or some.
+    pub quotients: Vec<Dots>,
     /// Published and computed round trips, lines of the picture over time.
     pub marks: Vec<Mark>,
+}
+
+impl Reproduced {
+    /// The pictures of quotients with the names of their files.
+    pub fn published(&self) -> impl Iterator<Item = (String, &Dots)> {
+        let name = &self.outcome.name;
+        let is_one = self.quotients.len() == 1;
+        self.quotients.iter().enumerate().map(move |(number, dots)| {
+            let number = if is_one { String::new() } else { format!("-{}", number + 1) };
+            (format!("{name}-published{number}.png"), dots)
+        })
+    }
 }
 
 /// What a page shows in addition to verdicts.
@@ -51,8 +64,20 @@ pub enum Shown {
 /// # Errors
 /// [`Error::Usage`] if the experiment has no published figures; otherwise the errors of `goodqueue run`.
 pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
+    run_among(entry, &published, monitor)
+}
+
+/// The same, with the scenarios that claims are compared with (`over_in`) as `find` gives them.
+///
+/// # Errors
+/// Those of [`run`].
+pub(crate) fn run_among(
+    entry: &Entry,
+    find: &Find<'_>,
+    monitor: &mut dyn Monitor,
+) -> Result<Reproduced, Error> {
     match entry {
-        Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
+        Entry::Experiment(name, experiment) => simulate(name, experiment, find, monitor),
         Entry::Collisions => {
             let Counted { outcome, curves, table, how } = collisions::run();
             Ok(Reproduced {
@@ -61,14 +86,19 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
                 headline: None,
                 figures: None,
                 delays: None,
-                quotients: None,
+                quotients: Vec::new(),
                 marks: Vec::new(),
             })
         }
     }
 }
 
-fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
+fn simulate(
+    name: &str,
+    experiment: &Experiment,
+    find: &Find<'_>,
+    monitor: &mut dyn Monitor,
+) -> Result<Reproduced, Error> {
     let Some(reproduction) = &experiment.reproduction else {
         let what = "has no [reproduction], so there are no published figures to compare with";
         return Err(Error::Usage(format!("{name} {what}; `goodqueue run` runs it")));
@@ -88,12 +118,19 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
         ..Record::default()
     };
     let mut record = experiment.head(own);
+    let others = Others::of(name, &reproduction.claims, find)?;
     let runs = all(experiment, &mut record, monitor)?;
     let mut samples: Vec<Sample> = reproduction.claims.iter().map(Sample::of).collect();
     for (claim, sample) in reproduction.claims.iter().zip(&mut samples) {
         sample.add(claim, &record, |variant| &runs[variant]);
     }
-    decide(experiment, reproduction, &record, &mut samples, monitor)?;
+    others.add(
+        &mut reproduction.claims.iter().zip(&mut samples).collect::<Vec<_>>(),
+        &experiment.seeds,
+        monitor,
+    )?;
+    let judged = Judged { experiment, reproduction, record: &record, others: &others };
+    decide(&judged, &mut samples, monitor)?;
     let outcome = outcome(name, experiment, reproduction, &samples);
     let figures = dots::figures(experiment, reproduction, &record, &runs);
     let delays = delays::curves(experiment, reproduction, &record, &runs);
@@ -118,8 +155,16 @@ const FEWEST: usize = 6;
 /// How often the number of seeds is doubled for claims that are undecided.
 const DOUBLINGS: u32 = 2;
 
+/// What is judged.
+struct Judged<'a> {
+    experiment: &'a Experiment,
+    reproduction: &'a Reproduction,
+    record: &'a Record,
+    others: &'a Others,
+}
+
 /// Every variant with every seed. `[variant]` has a run for each seed. `record` keeps all but the runs.
-fn all(
+pub(super) fn all(
     experiment: &Experiment,
     record: &mut Record,
     monitor: &mut dyn Monitor,
@@ -133,17 +178,12 @@ fn all(
 }
 
 /// Adds seeds to the claims that are undecided, and runs no others for this.
-fn decide(
-    experiment: &Experiment,
-    reproduction: &Reproduction,
-    record: &Record,
-    samples: &mut [Sample],
-    monitor: &mut dyn Monitor,
-) -> Result<(), Error> {
+fn decide(judged: &Judged<'_>, samples: &mut [Sample], monitor: &mut dyn Monitor) -> Result<(), Error> {
+    let &Judged { experiment, reproduction, record, others } = judged;
     let mut seeds = experiment.seeds.clone();
     for _ in 0..DOUBLINGS {
         let claims = reproduction.claims.iter().zip(samples.iter_mut());
-        let open: Vec<_> =
+        let mut open: Vec<_> =
             claims.filter(|(claim, sample)| sample.judge(claim).1 == Verdict::Undecided).collect();
         let needed: BTreeSet<usize> =
             open.iter().flat_map(|(_, sample)| sample.variants().iter().copied()).collect();
@@ -157,9 +197,10 @@ fn decide(
         let mut record = Record { runs: Vec::new(), ..record.clone() };
         let runs: BTreeMap<usize, Vec<Run>> =
             needed.iter().copied().zip(all(&added, &mut record, monitor)?).collect();
-        for (claim, sample) in open {
+        for (claim, sample) in &mut open {
             sample.add(claim, &record, |variant| runs.get(&variant).map_or(&[][..], Vec::as_slice));
         }
+        others.add(&mut open, &more, monitor)?;
         seeds.extend(more);
     }
     Ok(())

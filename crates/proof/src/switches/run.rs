@@ -53,9 +53,12 @@ impl Pages {
             };
             let without = match self.without.get(name) {
                 Some(outcome) => outcome.clone(),
-                None => self.without.entry(name).or_insert(outcome(name, reproduce::scenario(name))?).clone(),
+                None => {
+                    let own = outcome(name, reproduce::scenario(name), None)?;
+                    self.without.entry(name).or_insert(own).clone()
+                }
             };
-            results.pages.push(Compared { without, with: outcome(name, &text)? });
+            results.pages.push(Compared { without, with: outcome(name, &text, Some(switch))? });
             say(name);
         }
         Ok(results)
@@ -75,20 +78,39 @@ fn experiment(name: &str, text: &str) -> Result<Experiment, Error> {
     Experiment::parse(text, &format!("scenarios/{name}.toml"), Path::new("")).map_err(Error::usage)
 }
 
-fn outcome(name: &str, text: &str) -> Result<Outcome, Error> {
+/// The verdicts of a page. The scenarios that its claims are compared with have the switch, too, where it has
+/// an effect.
+fn outcome(name: &str, text: &str, switch: Option<Switch>) -> Result<Outcome, Error> {
     let entry = Entry::Experiment(name.into(), Box::new(experiment(name, text)?));
-    Ok(reproduce::run(&entry, &mut ())?.outcome)
+    let find = |other: &str| {
+        let text = changed(other, switch).map_err(|error| error.to_string())?;
+        let text = text.unwrap_or_else(|_| reproduce::scenario(other).to_owned());
+        experiment(other, &text).map_err(|error| error.to_string())
+    };
+    Ok(reproduce::run_among(&entry, &find, &mut ())?.outcome)
 }
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_experiment::text::{Held, Over};
+
     use super::*;
 
     /// A file that was read and written again is the same experiment, and with a key it is another one.
     #[test]
     fn a_file_changes_by_its_key_alone() {
         for name in CATALOGUE {
-            let words = |text: &str| format!("{:?}", experiment(name, text).expect("an experiment"));
+            let words = |text: &str| {
+                let mut experiment = experiment(name, text).expect("an experiment");
+                let claims = experiment.reproduction.iter_mut().flat_map(|of| &mut of.claims);
+                // Lines are those of the text, which is another one.
+                claims.for_each(|claim| match &mut claim.held {
+                    Held::Value { over: Some(Over::Elsewhere(of)), .. }
+                    | Held::Bounds { over: Some(Over::Elsewhere(of)), .. } => of.line = 0,
+                    _ => {}
+                });
+                format!("{experiment:?}")
+            };
             let own = words(reproduce::scenario(name));
             let text = changed(name, None).expect("TOML").expect("no switch");
             assert!(words(&text) == own, "{name}");

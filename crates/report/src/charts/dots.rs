@@ -2,14 +2,15 @@
 
 use super::arms;
 use super::scale::Scale;
-use super::scene::{Anchor, Point, Scene, dot, fit_text, text_width, wrap};
+use super::scene::{Anchor, Point, Scene, dot, text_width, wrap};
 use super::style::{Ink, Type};
-use crate::dots::{Dot, DotPanel, DotRow, Dots};
+use crate::dots::{Dot, DotMark, DotPanel, DotRow, Dots};
 
 const WIDTH: f64 = 1040.0;
 const MARGIN: f64 = 16.0;
-/// Height of a row.
+/// Height of a row of one line, and of each further line.
 const ROW: f64 = 20.0;
+const LINE: f64 = 14.0;
 /// Widest names, and widest words behind the dots.
 const NAMES: f64 = 430.0;
 const WORDS: f64 = 260.0;
@@ -17,8 +18,12 @@ const WORDS: f64 = 260.0;
 const DOT: f64 = 3.6;
 /// Half the height of a stroke.
 const STROKE: f64 = 4.5;
-/// Half the diagonal of a published value's mark.
+/// Half the diagonal of the mark of a value that ours is compared with.
 const MARK: f64 = 5.0;
+/// What a hollow mark has of that.
+const RIM: f64 = 2.0;
+/// Height of a line of a panel's title.
+const TITLE: f64 = 17.0;
 /// The colour of ranges: grey.
 const GREY: usize = 5;
 
@@ -31,6 +36,7 @@ pub(crate) fn draw(dots: &Dots) -> Scene {
             y += step;
         }
     }
+    y = legend(&mut scene, dots, y);
     let rows = || dots.panels.iter().flat_map(|panel| &panel.rows);
     let widest = |style, words: fn(&DotRow) -> &str, most: f64| {
         rows().map(|row| text_width(style, words(row))).fold(0.0, f64::max).min(most)
@@ -45,15 +51,54 @@ pub(crate) fn draw(dots: &Dots) -> Scene {
     scene
 }
 
+/// Says what the marks in the picture are, in a line at `y`; returns where the next one is.
+fn legend(scene: &mut Scene, dots: &Dots, y: f64) -> f64 {
+    let rows = dots.panels.iter().flat_map(|panel| &panel.rows);
+    let marks: Vec<DotMark> = rows.flat_map(|row| &row.dots).filter_map(|dot| dot.mark).collect();
+    let mut x = MARGIN;
+    for (is_published, words) in [(true, PUBLISHED), (false, NOT_PUBLISHED)] {
+        if marks.iter().any(|mark| mark.is_published == is_published) {
+            mark(scene, (x + MARK, y - 4.0), is_published);
+            scene.text(Type::Subtitle, (x + 2.0 * MARK + 6.0, y), Anchor::Start, words);
+            x += 2.0 * MARK + 6.0 + text_width(Type::Subtitle, words) + 22.0;
+        }
+    }
+    if marks.is_empty() { y } else { y + 18.0 }
+}
+
+/// What filled and hollow marks are.
+const PUBLISHED: &str = "a measurement that others published";
+const NOT_PUBLISHED: &str = "nobody published it: a model, by construction, or our expectation";
+
+fn mark(scene: &mut Scene, at: Point, is_published: bool) {
+    scene.shape(Ink::Clash, true, vec![diamond(at, MARK)]);
+    if !is_published {
+        scene.shape(Ink::Paper, true, vec![diamond(at, MARK - RIM)]);
+    }
+}
+
+/// The lines of a text beside the dots.
+fn lines(words: &str, room: f64) -> Vec<String> {
+    wrap(Type::Tick, words, room)
+}
+
+fn height(row: &DotRow) -> f64 {
+    let most = lines(&row.name, NAMES).len().max(lines(&row.words, WORDS).len());
+    ROW + LINE * most.saturating_sub(1) as f64
+}
+
 /// Draws a panel from `top`; returns where it ends.
 fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), top: f64) -> f64 {
     let (from, to) = panel.ends;
     let x = if panel.log { Scale::log(from, to, left, right) } else { Scale::linear(from, to, left, right) };
+    let mut first = top + 22.0;
+    for (number, line) in wrap(Type::Result, &panel.title, WIDTH - 2.0 * MARGIN).into_iter().enumerate() {
+        first = top + 22.0 + TITLE * number as f64;
+        scene.text(Type::Result, (MARGIN, first - 12.0), Anchor::Start, line);
+    }
     // The words of a line are above the rows.
-    let first = top + if panel.line.is_some() { 36.0 } else { 22.0 };
-    let bottom = first + panel.rows.len() as f64 * ROW + 4.0;
-    let title = fit_text(Type::Result, &panel.title, WIDTH - 2.0 * MARGIN);
-    scene.text(Type::Result, (MARGIN, top + 10.0), Anchor::Start, title);
+    first += if panel.line.is_some() { 14.0 } else { 0.0 };
+    let bottom = first + panel.rows.iter().map(height).sum::<f64>() + 4.0;
     let mut taken = f64::NEG_INFINITY;
     for (value, words) in x.ticks(8) {
         let at = x.at(value);
@@ -74,17 +119,25 @@ fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), to
             if at > f64::midpoint(left, right) { (at - 5.0, Anchor::End) } else { (at + 5.0, Anchor::Start) };
         scene.text(Type::Note, (place, first - 5.0), anchor, words.clone());
     }
-    for (number, row) in panel.rows.iter().enumerate() {
-        draw_row(scene, row, &x, (left, right), first + (number as f64 + 0.5) * ROW);
+    let mut y = first;
+    for row in &panel.rows {
+        draw_row(scene, row, &x, (left, right), y + height(row) / 2.0);
+        y += height(row);
     }
     bottom + 28.0
 }
 
 fn draw_row(scene: &mut Scene, row: &DotRow, x: &Scale, (left, right): (f64, f64), y: f64) {
     let at = |value: f64| x.at(value).clamp(left, right);
-    let name = fit_text(Type::Tick, &row.name, NAMES);
-    scene.text(Type::Tick, (left - 12.0, y + 4.0), Anchor::End, name);
-    scene.text(Type::Tick, (right + 12.0, y + 4.0), Anchor::Start, fit_text(Type::Tick, &row.words, WORDS));
+    for (x, anchor, words) in [
+        (left - 12.0, Anchor::End, lines(&row.name, NAMES)),
+        (right + 12.0, Anchor::Start, lines(&row.words, WORDS)),
+    ] {
+        let first = y + 4.0 - LINE * words.len().saturating_sub(1) as f64 / 2.0;
+        for (number, line) in words.into_iter().enumerate() {
+            scene.text(Type::Tick, (x, first + LINE * number as f64), anchor, line);
+        }
+    }
     if let Some((least, most)) = row.band {
         let (from, to) = (at(least), at(most));
         let area = vec![(from, y - 8.0), (to, y - 8.0), (to, y + 8.0), (from, y + 8.0)];
@@ -96,9 +149,9 @@ fn draw_row(scene: &mut Scene, row: &DotRow, x: &Scale, (left, right): (f64, f64
     if let [Dot { at: Some(first), .. }, Dot { at: Some(second), .. }] = row.dots[..] {
         scene.line(Ink::Axis, (at(first), y), (at(second), y));
     }
-    for Dot { at: ours, bar, mark, colour } in &row.dots {
-        if let Some(mark) = *mark {
-            scene.shape(Ink::Clash, true, vec![diamond((at(mark), y))]);
+    for Dot { at: ours, bar, mark: compared, colour } in &row.dots {
+        if let Some(compared) = *compared {
+            mark(scene, (at(compared.at), y), compared.is_published);
         }
         if let Some((low, high)) = *bar {
             scene.line(Ink::Line { queue: *colour, shade: 0 }, (at(low), y), (at(high), y));
@@ -109,14 +162,70 @@ fn draw_row(scene: &mut Scene, row: &DotRow, x: &Scale, (left, right): (f64, f64
     }
 }
 
-fn diamond((x, y): Point) -> Vec<Point> {
-    vec![(x - MARK, y), (x, y - MARK), (x + MARK, y), (x, y + MARK)]
+fn diamond((x, y): Point, half: f64) -> Vec<Point> {
+    vec![(x - half, y), (x, y - half), (x + half, y), (x, y + half)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::scene::Item;
     use super::*;
+
+    fn published(at: f64) -> DotMark {
+        DotMark { at, is_published: true }
+    }
+
+    /// How many marks there are, how many of them are hollow, and the texts.
+    fn drawn(rows: Vec<DotRow>) -> (usize, usize, Vec<(f64, String)>) {
+        let panel = DotPanel { ends: (0.0, 10.0), rows, ..DotPanel::default() };
+        let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
+        let count = |wanted: Ink| {
+            scene
+                .items
+                .iter()
+                .filter(|item| matches!(item, Item::Shape { ink, .. } if *ink == wanted))
+                .count()
+        };
+        let text = |item: &Item| match item {
+            Item::Text { at, words, .. } => Some((at.1, words.clone())),
+            _ => None,
+        };
+        (count(Ink::Clash), count(Ink::Paper), scene.items.iter().filter_map(text).collect())
+    }
+
+    /// Each kind of mark has a line in the legend, and only if it is there.
+    #[test]
+    fn what_nobody_published_is_hollow() {
+        let row = |is_published| {
+            let mark = Some(DotMark { at: 5.0, is_published });
+            DotRow { dots: vec![Dot { at: Some(4.0), mark, ..Dot::default() }], ..DotRow::default() }
+        };
+        let said = |texts: &[(f64, String)], words: &str| texts.iter().any(|(_, text)| text == words);
+        let (all, hollow, texts) = drawn(vec![row(false), row(false)]);
+        assert_eq!((all, hollow), (3, 3), "two, and one in the legend");
+        assert!(said(&texts, NOT_PUBLISHED) && !said(&texts, PUBLISHED), "{texts:?}");
+        let (all, hollow, texts) = drawn(vec![row(true), row(false)]);
+        assert_eq!((all, hollow), (4, 2), "one of each, and both in the legend");
+        assert!(said(&texts, NOT_PUBLISHED) && said(&texts, PUBLISHED), "{texts:?}");
+        assert_eq!(drawn(vec![DotRow::default()]).0, 0);
+    }
+
+    /// A long name has several lines with every word of it, and the next row is below them.
+    #[test]
+    fn a_long_name_is_wrapped_and_not_cut() {
+        let long = "95th percentile of pings: byte queue limits below queues by flow with CoDel, in firmware that makes \
+                    the driver wait for 1424 packets (21 ms were published)";
+        let row = |name: &str| DotRow { name: name.into(), ..DotRow::default() };
+        let (_, _, texts) = drawn(vec![row(long), row("next")]);
+        let below = |words: &str| texts.iter().find(|(_, text)| text == words).map(|(y, _)| *y);
+        let of_long: Vec<&(f64, String)> =
+            texts.iter().filter(|(_, text)| long.contains(text.as_str())).collect();
+        assert!(of_long.len() > 1, "{texts:?}");
+        let together: Vec<&str> = of_long.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(together.join(" "), long);
+        let last = of_long.last().map_or(0.0, |(y, _)| *y);
+        assert!(below("next").expect("a row") >= last + LINE, "{texts:?}");
+    }
 
     fn right_end(scene: &Scene, of: fn(&Ink) -> bool) -> Option<f64> {
         let points = scene.items.iter().filter_map(|item| match item {
@@ -128,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_outside_the_axis_is_drawn_at_its_end() {
-        let dot = Dot { at: Some(100.0), bar: Some((50.0, 1000.0)), mark: Some(1.0), colour: 0 };
+        let dot = Dot { at: Some(100.0), bar: Some((50.0, 1000.0)), mark: Some(published(1.0)), colour: 0 };
         let row = DotRow { dots: vec![dot], ..DotRow::default() };
         let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], ..DotPanel::default() };
         let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
@@ -140,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_row_without_a_value_has_its_published_one() {
-        let dots = vec![Dot { mark: Some(5.0), ..Dot::default() }];
+        let dots = vec![Dot { mark: Some(published(5.0)), ..Dot::default() }];
         let row = DotRow { name: "none".into(), dots, ..DotRow::default() };
         let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], ..DotPanel::default() };
         let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });

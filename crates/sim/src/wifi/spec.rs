@@ -1,8 +1,8 @@
 //! A radio, as plain data.
 
-use goodqueue::wifi::policy::{GroupId, Groups, Mode};
+use goodqueue::wifi::policy::{GroupId, Groups, Mode, Policy, StationActivity};
 use goodqueue::wifi::{StationId, WifiParams};
-use goodqueue::{QueueSpec, Span};
+use goodqueue::{Nanos, QueueSpec, Span};
 
 use super::channel::Errors;
 use super::edca::{ACCESS_POINT, Band, EdcaParams, STATION};
@@ -105,6 +105,36 @@ impl PolicySpec {
             groups.put(station, known(&ids, group)?, weight).map_err(|error| error.to_string())?;
         }
         Ok(groups)
+    }
+}
+
+impl RadioSpec {
+    /// The share of the airtime, 0 to 1, that weights and policy give each device while all stations are
+    /// active; an access point has none. It is what airtime fairness works towards; a driver without it does
+    /// not know weights.
+    ///
+    /// # Errors
+    /// If a policy is not valid: see [`PolicySpec::groups`].
+    pub fn airtime_shares(&self) -> Result<Vec<f64>, String> {
+        let weight = |device: &DeviceSpec| match device.role {
+            Role::Station { weight, .. } => u32::from(weight),
+            Role::AccessPoint => 0,
+        };
+        let mut weights: Vec<u32> = self.devices.iter().map(weight).collect();
+        let stations = (0..).zip(&weights).filter(|(_, weight)| **weight > 0);
+        let active: Vec<StationActivity> = stations
+            .map(|(device, _)| StationActivity { station: StationId(device), is_active: true })
+            .collect();
+        for policy in self.devices.iter().filter_map(|device| device.policy.as_ref()) {
+            let mut groups = policy.build(|device| Some(StationId(u32::from(device))))?;
+            groups.weigh(Nanos::ZERO, &active, &mut |station, weight| {
+                if let Some(of) = weights.get_mut(station.0 as usize) {
+                    *of = weight;
+                }
+            });
+        }
+        let all: u32 = weights.iter().sum();
+        Ok(weights.iter().map(|&weight| f64::from(weight) / f64::from(all.max(1))).collect())
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) static CLAIM: Table = Table {
     name: "claim",
     doc: "A published, computed or expected figure or relation. It compares a figure of one variant, or its \
           ratio to that of another (`over`), with a value or with bounds; or it states the order of several \
-          variants.",
+          variants. The other variant may be one of another file (`over_in`).",
     keys: &[
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
@@ -152,6 +152,13 @@ pub(crate) static CLAIM: Table = Table {
         ),
         key("to", time(SOME, DAY), "the end", "end of that window"),
         key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
+        key(
+            "over_in",
+            Kind::Text,
+            "this file",
+            "the published scenario (a name that `goodqueue reproduce` takes) that has the variant `over`; \
+             it is run with the same seeds. Not with `station`, `from` and `to`",
+        ),
         key(
             "order",
             Kind::List(&Kind::Text),
