@@ -457,7 +457,7 @@ mod tests {
         let published = |at| Some(DotMark { at, is_published: true });
         assert_eq!(mark("rrul-50-down", "rise_p50", "48 ms, codel"), published(68e6));
         assert_eq!(mark("rrul-50-down", "rise_p50", "48 ms, fq_codel"), None, "a bound is no value");
-        let model = mark("square-wave", "rise_p95", "pfifo:1000").expect("a value");
+        let model = mark("square-wave", "rise_p95", "FIFO of 1000 packets").expect("a value");
         assert_eq!(model, DotMark { at: 121e6, is_published: false });
     }
 
@@ -472,7 +472,7 @@ mod tests {
         assert!(names.iter().any(|name| name == ratio), "{names:?}");
     }
 
-    /// Six levels of weight and groups, as the pages of policies state them.
+    /// Weights, groups, limits and groups of groups, as the page states them.
     #[test]
     fn the_share_that_a_policy_sets_is_a_mark_of_each_variant() {
         let experiment = parse("wifi-policy-tcp");

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn another_scenario_is_named_with_its_variant() {
-        assert_eq!(others(""), Ok(0));
+        assert_eq!(others("over = \"codel\"\n"), Ok(0));
         assert_eq!(others("over = \"48 ms, codel\"\nover_in = \"rrul-110-10\"\n"), Ok(1));
         for (more, said) in [
             (

@@ -2,7 +2,7 @@
 
 use super::arms;
 use super::scale::Scale;
-use super::scene::{Anchor, Point, Scene, dot, text_width, wrap};
+use super::scene::{Anchor, Point, Scene, dot, text_width, wrap, wrap_at};
 use super::style::{Ink, Type};
 use crate::dots::{Dot, DotMark, DotPanel, DotRow, Dots};
 
@@ -79,7 +79,7 @@ fn mark(scene: &mut Scene, at: Point, is_published: bool) {
 
 /// The lines of a text beside the dots.
 fn lines(words: &str, room: f64) -> Vec<String> {
-    wrap(Type::Tick, words, room)
+    wrap_at(Type::Tick, words, room)
 }
 
 fn height(row: &DotRow) -> f64 {
@@ -219,7 +219,7 @@ mod tests {
         let (_, _, texts) = drawn(vec![row(long), row("next")]);
         let below = |words: &str| texts.iter().find(|(_, text)| text == words).map(|(y, _)| *y);
         let of_long: Vec<&(f64, String)> =
-            texts.iter().filter(|(_, text)| long.contains(text.as_str())).collect();
+            texts.iter().filter(|(_, text)| text.contains(' ') && long.contains(text.as_str())).collect();
         assert!(of_long.len() > 1, "{texts:?}");
         let together: Vec<&str> = of_long.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(together.join(" "), long);

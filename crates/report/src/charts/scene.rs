@@ -288,7 +288,8 @@ pub(crate) fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
     lines
 }
 
-fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
+/// The text in lines of at most `room` pixels, as many as it takes.
+pub(crate) fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split(' ').filter(|w| !w.is_empty()) {
         match lines.last_mut() {
