@@ -10,7 +10,7 @@ mod sack;
 mod unread;
 mod window;
 
-use super::config::{Config, Opening, Ticks, timestamp, ts_before};
+use super::config::{Config, Opening, Ticks, timestamp, truesize, ts_before};
 use super::rtt::RTO_INITIAL;
 use super::segment::{Blocks, Flags, Header, Segment};
 use ack::AckState;
@@ -324,11 +324,15 @@ impl Rx {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));
         }
         self.check_ce(segment.ecn != 0, ce);
-        self.grow_window(segment.len);
+        // In Linux the segment is in the buffer by now, and the application has not read it. A socket does
+        // not count it yet.
+        let memory = if self.unread.is_some() { 0 } else { truesize(segment.frame_len()) };
+        self.grow_window(memory, segment.len);
     }
 
-    fn grow_window(&mut self, len: u32) {
-        if len >= 128 && self.window.grow(self.held(), len) {
+    /// `memory` is that of a segment which [`Rx::held`] does not count.
+    fn grow_window(&mut self, memory: u32, len: u32) {
+        if len >= 128 && self.window.grow(self.held().saturating_add(memory), len) {
             self.ack.quick |= 1;
         }
     }

@@ -51,7 +51,7 @@ impl Rx {
         if ofo.report((segment.seq, end)) {
             self.flush_compressed();
         }
-        self.grow_window(segment.len);
+        self.grow_window(0, segment.len);
     }
 
     /// Data in order has arrived below what is held. Returns whether the FIN is reached.

@@ -63,6 +63,22 @@ fn the_start_is_acknowledged_segment_by_segment() {
     }
 }
 
+/// The twelfth segment ends a round trip of 11 segments, 15 928 bytes. The buffer then holds 45 segments of
+/// 2984 bytes instead of 131 072 bytes. The thirteenth raises the window to half of what its own 2304 bytes
+/// leave. It is the only one that does, so there is one quick ACK more than the sixteen of the start.
+#[test]
+fn a_segment_that_is_not_read_yet_leaves_less_room_for_the_window() {
+    let mut rx = Rx::established(&Config::default());
+    let mut quick = 0;
+    for n in 0..30 {
+        let us = if n < 11 { 20_000 + n } else { 60_000 + n };
+        quick += u64::from(give(&mut rx, n, us).len() == 1 && n == quick);
+        let window = if n < 12 { 65_536 - 1448 } else { (45 * 2984 - 2304) / 2 };
+        assert_eq!(rx.rcv_ssthresh(), window, "segment {n}");
+    }
+    assert_eq!(quick, 17);
+}
+
 /// RFC 1122 section 4.2.3.2: every second full segment.
 #[test]
 fn in_bulk_every_second_segment_is_acknowledged() {
