@@ -97,12 +97,15 @@ impl Looks {
         })
     }
 
-    /// The queue that sent the most.
+    /// The queue that sent the most. A tunnel and the device below it send as much: of those, the one that
+    /// dropped the most, or in which packets waited the longest.
     #[must_use]
     pub fn busiest(&self) -> Option<OwnQueue> {
         let sent = |(first, last, ..): &(Root, Root, u32, u32)| last.bytes.saturating_sub(first.bytes);
-        let (interface, seen) = self.seen.iter().max_by_key(|(_, seen)| sent(seen))?;
-        self.of(interface).filter(|_| sent(seen) > 0)
+        let most = self.seen.values().map(sent).max().filter(|most| *most > 0)?;
+        let enough = self.seen.iter().filter(|(_, seen)| sent(seen) >= most - most / 20);
+        let queues = enough.filter_map(|(interface, _)| self.of(interface));
+        queues.max_by_key(|queue| (queue.drops, queue.waiting_permille))
     }
 }
 
@@ -128,6 +131,11 @@ mod tests {
         let eth0 = OwnQueue { interface: "eth0".into(), kind, drops: 12, waiting_permille: 666 };
         assert_eq!(looks.busiest(), Some(eth0));
         assert_eq!(looks.of("wlan0").map(|queue| queue.waiting_permille), Some(0));
+        // A tunnel above it adds headers, and drops nothing.
+        for bytes in [0, 171_000] {
+            looks.take(2 * INTERVAL, vec![root("wg0", bytes, 0, 0)]);
+        }
+        assert_eq!(looks.busiest().map(|queue| (queue.interface, queue.drops)), Some(("eth0".into(), 12)));
         // It was made again.
         looks.take(3 * INTERVAL, vec![root("eth0", 100, 2, 0)]);
         assert_eq!(looks.of("eth0").map(|queue| queue.drops), Some(2));

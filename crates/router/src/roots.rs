@@ -36,8 +36,7 @@ impl Roots {
     /// Those of [`Route::open`] and [`Route::dump`].
     pub fn open() -> Result<Roots> {
         let mut route = Route::open()?;
-        let all = interfaces(&mut route)?;
-        let names = all.into_iter().map(|interface| (interface.index, interface.name)).collect();
+        let names = names(&mut route)?;
         Ok(Roots { route, names })
     }
 
@@ -46,8 +45,18 @@ impl Roots {
     /// # Errors
     /// Those of [`Route::dump`].
     pub fn now(&mut self) -> Result<Vec<Root>> {
-        Ok(of(&installed(&mut self.route)?, &self.names))
+        let all = installed(&mut self.route)?;
+        if all.iter().any(|qdisc| !self.names.contains_key(&qdisc.index)) {
+            self.names = names(&mut self.route)?;
+        }
+        Ok(of(&all, &self.names))
     }
+}
+
+/// The names of all interfaces, by number.
+fn names(route: &mut Route) -> Result<BTreeMap<u32, String>> {
+    let all = interfaces(route)?;
+    Ok(all.into_iter().map(|interface| (interface.index, interface.name)).collect())
 }
 
 fn of(all: &[Installed], names: &BTreeMap<u32, String>) -> Vec<Root> {
@@ -103,6 +112,9 @@ mod tests {
     #[test]
     fn the_kernel_tells_every_user() {
         let roots = Roots::open().and_then(|mut roots| roots.now()).expect("the kernel answers");
-        assert!(roots.iter().all(|root| !root.interface.is_empty() && !root.kind.is_empty()), "{roots:?}");
+        let counted = std::fs::read_to_string("/proc/net/dev").expect("the kernel's list of interfaces");
+        let names: Vec<&str> =
+            counted.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+        assert!(roots.iter().all(|root| names.contains(&root.interface.as_str())), "{roots:?} {names:?}");
     }
 }

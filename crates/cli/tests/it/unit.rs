@@ -27,7 +27,7 @@ fn the_unit_grants_no_privileges() {
         ("ProtectSystem", "strict"),
         ("ProtectHome", "yes"),
         ("PrivateDevices", "yes"),
-        ("RestrictAddressFamilies", "AF_INET AF_INET6"),
+        ("RestrictAddressFamilies", "AF_INET AF_INET6 AF_NETLINK"),
         ("RestrictNamespaces", "yes"),
         ("MemoryDenyWriteExecute", "yes"),
         ("SystemCallArchitectures", "native"),

@@ -203,11 +203,13 @@ fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// The interface that sent this run's uploads, if there were any.
-pub(super) fn sender<'a>(run: &Run, ways: &[Direction], machine: &'a Machine) -> Option<&'a str> {
-    let [from, to] = machine.looks.as_ref()?;
+/// The interfaces that sent this run's uploads, if there were any: a tunnel or a VLAN, and the device below
+/// it.
+pub(super) fn senders<'a>(run: &Run, ways: &[Direction], machine: &'a Machine) -> Vec<&'a str> {
+    let Some([from, to]) = &machine.looks else { return Vec::new() };
     let [up, _] = payload(run, ways, from.t, to.t);
-    carrier([up, 0.0], [from, to]).filter(|_| up > 0.0)
+    let enough = counted([from, to], 1).filter(|(_, bytes)| up > 0.0 && *bytes >= up * 0.95);
+    enough.map(|(name, _)| name).collect()
 }
 
 /// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: bytes

@@ -498,8 +498,8 @@ impl<'a> Underway<'a> {
         let ways: Vec<Direction> =
             self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, &self.machine, &gathered.probes);
-        let sender = doubts::sender(&run, &ways, &self.machine);
-        run.own_queues = own_queues(self.asked, self.load, sender, &self.machine, &gathered);
+        let senders = doubts::senders(&run, &ways, &self.machine);
+        run.own_queues = own_queues(self.asked, self.load, &senders, &self.machine, &gathered);
         run.doubts.extend(doubts::stood_still(self.still));
         let jumps = self.asked.hosts.iter().zip(&corrections);
         let jumps = jumps.map(|(host, correction)| (host.name.as_str(), correction.steps()));
@@ -570,12 +570,12 @@ impl<'a> Underway<'a> {
     }
 }
 
-/// The queues of the senders' own interfaces: this machine's, where `sender` is its interface, and those of the
-/// servers that tell.
+/// The queues of the senders' own interfaces: of this machine's, those in `senders`, and those of the servers
+/// that tell.
 fn own_queues(
     asked: &PathTest,
     load: &Load,
-    sender: Option<&str>,
+    senders: &[&str],
     machine: &Machine,
     gathered: &Gathered,
 ) -> Vec<OwnQueue> {
@@ -587,13 +587,13 @@ fn own_queues(
         drops: own.drops,
         waiting: f64::from(own.waiting_permille) / 1000.0,
     };
-    let here = sender.and_then(|interface| machine.queues.of(interface));
+    let here = senders.iter().filter_map(|interface| machine.queues.of(interface));
     let downloads = load.directions.contains(&Direction::Down);
     let there = gathered.far.iter().filter(|_| downloads).filter_map(|(host, end)| {
         let own = end.as_ref().ok()?.own_queue.clone().filter(own_queue::OwnQueue::is_plausible)?;
         Some(of(Direction::Down, Some(&asked.hosts[*host].name), own))
     });
-    here.into_iter().map(|own| of(Direction::Up, None, own)).chain(there).collect()
+    here.map(|own| of(Direction::Up, None, own)).chain(there).collect()
 }
 
 /// Why all flows of a load broke after they had connected; `None` if one did not.

@@ -412,7 +412,7 @@ fn over(section: &Section<'_>, around: &Around<'_>) -> Read<Option<Over>> {
             return Err(Wrong::new(value.span().start, what));
         }
     }
-    let (line, _) = read::place(around.text, over.at);
+    let (line, _) = read::place(around.text, scenario.at);
     Ok(Some(Over::Elsewhere(Elsewhere { scenario: scenario.value, variant: over.value, line })))
 }
 

@@ -1,6 +1,6 @@
 //! Checks whether the kind of queue is recognised: 200 simulated paths that were not used to make the rules,
-//! the table of their results in `docs/queue-kind.md`, and the bars. A second table has 40 further paths, with
-//! `cake_mq` and `htb`.
+//! the table of their results in `docs/queue-kind.md`, and the bars. A second table has 40 further paths,
+//! with `cake_mq` and `htb`.
 //!
 //! ```sh
 //! cargo test --release -p goodqueue-experiment --test queue_kind

@@ -164,7 +164,8 @@ pub struct Ended {
     /// server's system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_permille: Option<u32>,
-    /// The queue of the interface through which the server sent; absent if its system does not tell.
+    /// The queue of the interface through which the server sent the most meanwhile; absent if its system does
+    /// not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_queue: Option<OwnQueue>,
 }

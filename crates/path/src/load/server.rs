@@ -276,7 +276,7 @@ impl LoadServer {
         Ok(())
     }
 
-    /// Tells each client what the queue of the interface that sent its load did meanwhile.
+    /// Tells each client what the queue of the interface that sent the most during its load did meanwhile.
     pub fn watch_queues(&mut self, source: Source) {
         self.queues = Some(Mutex::new(source));
     }

@@ -62,8 +62,8 @@ pub(super) struct Load<'a, S> {
 }
 
 impl<'a, S: Default> Load<'a, S> {
-    /// All flows wait, in the default state. `servers`: one for each host of the test; for QUIC, each with the
-    /// session that it has granted.
+    /// All flows wait, in the default state. `servers`: one for each host of the test; for QUIC, each with
+    /// the session that it has granted.
     pub(super) fn new(
         test: &'a Test,
         servers: &'a [Far],

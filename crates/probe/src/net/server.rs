@@ -80,8 +80,8 @@ pub struct ServerSummary {
     /// Thousandths of the time since the load began for which the thread of the flows over TCP had a
     /// processor; 0 if the system does not tell.
     pub busy_permille: u32,
-    /// Thousandths of that time, at least, for which the thread had work and no processor. Over QUIC it is the
-    /// thread of all loads. `None` if the system does not tell, or no load began.
+    /// Thousandths of that time, at least, for which the thread had work and no processor. Over QUIC it is
+    /// the thread of all loads. `None` if the system does not tell, or no load began.
     pub waited_permille: Option<u32>,
 }
 

@@ -247,8 +247,8 @@ impl Values<'_> {
         Some((dot, column.figure.unit.words(ours.median, false)))
     }
 
-    /// Whether the picture of this figure has the share that a policy sets: it is one of airtime, and the page
-    /// has a variant that divides the air unevenly.
+    /// Whether the picture of this figure has the share that a policy sets: it is one of airtime, and the
+    /// page has a variant that divides the air unevenly.
     fn is_of_policy(&self, column: &Column) -> bool {
         let is_uneven = |shares: Vec<f64>| {
             let (least, most) =

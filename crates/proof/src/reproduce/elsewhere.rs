@@ -106,11 +106,11 @@ mod tests {
             ),
             (
                 "over = \"48 ms, codel\"\nover_in = \"rrul-110-1\"\n",
-                "growth.toml:17: over_in = \"rrul-110-1\": no published scenario is named rrul-110-1; did you mean",
+                "growth.toml:18: over_in = \"rrul-110-1\": no published scenario is named rrul-110-1; did you mean",
             ),
             (
                 "over = \"48 ms, coddel\"\nover_in = \"rrul-110-10\"\n",
-                "growth.toml:17: over_in = \"rrul-110-10\": it has no variant `48 ms, coddel`; there are ",
+                "growth.toml:18: over_in = \"rrul-110-10\": it has no variant `48 ms, coddel`; there are ",
             ),
             (
                 "over = \"a\"\nover_in = \"rrul-110-10\"\nfrom = \"1s\"\n",

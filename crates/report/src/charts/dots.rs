@@ -20,7 +20,7 @@ const DOT: f64 = 3.6;
 const STROKE: f64 = 4.5;
 /// Half the diagonal of the mark of a value that ours is compared with.
 const MARK: f64 = 5.0;
-/// What a hollow mark has of that.
+/// Width of the rim of a hollow mark, of that.
 const RIM: f64 = 2.0;
 /// Height of a line of a panel's title.
 const TITLE: f64 = 17.0;

@@ -34,7 +34,8 @@ pub const SATURATED_PERCENT: u32 = 80;
 
 /// Shortest load over a real path that gets a grade, ns. Slow start doubles the data in flight in each round
 /// trip: over 200 ms it takes 1.8 s to grow from 10 segments to what four flows need for 1 Gbit/s. The first
-/// 2 s show the start alone. One more second has 50 probes, enough for the median wait.
+/// 2 s show the start alone. One more second has 50 probes of the default
+/// interval, enough for the median wait.
 pub(crate) const LEAST_LOAD_NS: u64 = 3_000_000_000;
 
 /// Least mean rise with which a queue may starve the other direction, ns; the best letter is then B.

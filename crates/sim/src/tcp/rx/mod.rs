@@ -324,9 +324,10 @@ impl Rx {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));
         }
         self.check_ce(segment.ecn != 0, ce);
-        // In Linux the segment is in the buffer by now, and the application has not read it. A socket does
-        // not count it yet.
-        let memory = if self.unread.is_some() { 0 } else { truesize(segment.frame_len()) };
+        // In Linux the segment is in the buffer by now (`tcp_queue_rcv`), and the application has not read
+        // it.
+        let is_socket = self.unread.is_some();
+        let memory = if is_socket { unread::memory(segment.len) } else { truesize(segment.frame_len()) };
         self.grow_window(memory, segment.len);
     }
 

@@ -54,7 +54,7 @@ pub(in crate::tcp) struct Joined {
 
 /// Memory of a packet with `len` bytes of data from a tun device (Linux `tun_alloc_skb`): what does not fit
 /// into a page is in more of them.
-fn memory(len: u32) -> u32 {
+pub(super) fn memory(len: u32) -> u32 {
     /// A page without the headroom and the shared information of a packet (Linux `SKB_MAX_HEAD`).
     const HEAD: u32 = PAGE - 64 - 320;
     const DESCRIPTOR: u32 = 256;
