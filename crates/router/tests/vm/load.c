@@ -1,10 +1,11 @@
 /* One end of a load of TCP flows, for the kernel runs of docs/limits.md ("undecided").
  *
- *   load FLOWS ADDRESS SEED SECONDS
+ *   load FLOWS ADDRESS SEED SECONDS [START]
  *
  * Runs at both ends at once. It takes what the other end sends (TCP port 5001, UDP port 5002), and sends itself:
- * FLOWS flows of TCP, each from a random moment of the first 0.1 s on, and a datagram of 160 bytes each 20 ms. It
- * prints the bytes that came over each TCP flow after second 5. */
+ * FLOWS flows of TCP, each from a random moment of the first 0.1 s on, and a datagram of 160 bytes each 20 ms. The
+ * first second begins at START, in seconds since the system booted; without it, in 0.2 s. It prints the bytes that
+ * came over each TCP flow after second 5, and as errors when each flow connected, in seconds after START. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ int main(int count, char **words)
 	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(5001) };
 	double start, end, datagram;
 
-	if (count != 5 || (flows = atoi(words[1])) > MOST || !inet_aton(words[2], &peer.sin_addr))
+	if (count < 5 || count > 6 || (flows = atoi(words[1])) > MOST || !inet_aton(words[2], &peer.sin_addr))
 		return 2;
 	srand48(atol(words[3]));
 	polled[0].fd = bound(SOCK_STREAM, 5001);
@@ -60,7 +61,11 @@ int main(int count, char **words)
 	listen(polled[0].fd, MOST);
 	polled[0].events = polled[1].events = POLLIN;
 	/* Both ends listen before either begins. */
-	start = now() + 0.2;
+	start = count > 5 ? atof(words[5]) : now() + 0.2;
+	if (start < now()) {
+		fprintf(stderr, "load: START is over\n");
+		return 1;
+	}
 	end = start + atof(words[4]);
 	datagram = start;
 	for (int flow = 0; flow < flows; flow++)
@@ -76,6 +81,7 @@ int main(int count, char **words)
 					perror("connect");
 					return 1;
 				}
+				fprintf(stderr, "%.4f\n", time - start);
 				begin[flow] = 0;
 				started++;
 				is_sender[number] = 1;

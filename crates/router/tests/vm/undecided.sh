@@ -1,6 +1,7 @@
 # More runs of the kernel for the cases of docs/truth.md that three runs leave undecided: the topology of
 # vectors/truth, with its load. A line for each run: the median of pings above the base, ms; Jain's index of the
-# downloads; what they use of their line, %; drops and retransmissions up and down. It checks nothing.
+# downloads; how much of their line is used, %; drops and retransmissions up and down; when the uploads and the
+# downloads connected, seconds after the load's start. It checks nothing. GOODQUEUE_VM_CASE=NAME runs only this case.
 
 ip netns add cli; ip netns add rtr; ip netns add mid; ip netns add srv
 ip link add c0 netns cli type veth peer name r0 netns rtr
@@ -24,10 +25,18 @@ shaped() {
   ip netns exec rtr /bin/tc qdisc add dev $dev parent 1:1 handle 10: "$@"
 }
 dropped() { ip netns exec rtr /bin/tc -s qdisc show dev $1 | awk '/qdisc .* 10:/ { on = 1 } on && /dropped/ { print $7 + 0; exit }'; }
+sent() { ip netns exec rtr /bin/tc -s qdisc show dev $1 | awk '/qdisc .* 10:/ { on = 1 } on && /Sent/ { print $2; exit }'; }
 retransmitted() { ip netns exec $1 awk '/^Tcp:/ && $2 != "RtoAlgorithm" { print $13 }' /proc/net/snmp; }
-# runs UP DOWN RTT QUEUE...
+uptime() { cut -d' ' -f1 /proc/uptime; }
+# drawn WORDS: a seed of 32 bits. With seeds next to each other, each upload would start at the same distance from a
+# download in all runs.
+drawn() { echo $((0x$(echo "$@" | md5sum | cut -c1-8))); }
+ran=
+# runs NAME UP DOWN RTT QUEUE...
 runs() {
-  up=$1 down=$2 rtt=$3; shift 3
+  name=$1 up=$2 down=$3 rtt=$4; shift 4
+  [ "${only:-$name}" = "$name" ] || return 0
+  ran=yes
   for end in m0 m1; do
     ip netns exec mid /bin/tc qdisc replace dev $end root netem delay $((rtt * 500))us limit 200000
   done
@@ -36,20 +45,31 @@ runs() {
     shaped r1 $up "$@"; shaped r0 $down "$@"
     ip netns exec cli ping -q -c 3 -i 0.1 10.0.3.2 >/dev/null
     before_up=$(retransmitted cli) before_down=$(retransmitted srv)
-    ip netns exec srv /job/load 4 10.0.1.1 $((seed * 2)) 30 >/tmp/up.bytes &
-    other=$!
-    ip netns exec cli ping -i 0.05 -w 30 10.0.3.2 >/tmp/pings &
+    # As in vectors/truth, pings begin a second before the load, and both ends send them.
+    start=$(awk '{ print $1 + 1 }' /proc/uptime)
+    ip netns exec cli ping -i 0.05 -w 31 10.0.3.2 >/tmp/pings &
     pings=$!
-    ip netns exec cli /job/load 4 10.0.3.2 $((seed * 2 + 1)) 30 >/tmp/down.bytes
-    wait $other $pings
-    sed -nE 's/.*seq=([0-9]+) .*time=([0-9.]+) ms/\1 \2/p' /tmp/pings | awk '$1 > 100 { print $2 }' | sort -n >/tmp/sorted
+    ip netns exec srv ping -i 0.05 -w 31 10.0.1.1 >/dev/null &
+    others=$!
+    ip netns exec srv /job/load 4 10.0.1.1 $(drawn down $seed) 30 $start >/tmp/up.bytes 2>/tmp/down.starts &
+    server=$!
+    ip netns exec cli /job/load 4 10.0.3.2 $(drawn up $seed) 30 $start >/tmp/down.bytes 2>/tmp/up.starts &
+    client=$!
+    sleep 6
+    from="$(sent r0) $(uptime)"
+    wait $server $client
+    to="$(sent r0) $(uptime)"
+    wait $pings $others
+    sed -nE 's/.*seq=([0-9]+) .*time=([0-9.]+) ms/\1 \2/p' /tmp/pings | awk '$1 > 120 { print $2 }' | sort -n >/tmp/sorted
     median=$(awk -v rtt=$rtt '{ all[NR] = $1 } END { printf "%.1f", all[int((NR + 1) / 2)] - rtt }' /tmp/sorted)
-    share=$(awk -v mbit=$down '{ sum += $1; squares += $1 * $1 }
-      END { printf "%.2f %.1f", sum * sum / NR / squares, sum * 8 / 25 / mbit / 1e4 * 1514 / 1448 }' /tmp/down.bytes)
-    echo "  $* at $up/$down Mbit/s, $rtt ms: median $median, Jain and use $share, drops $(dropped r1) $(dropped r0)," \
-      "retransmissions $(($(retransmitted cli) - before_up)) $(($(retransmitted srv) - before_down))"
+    jain=$(awk '{ sum += $1; squares += $1 * $1 } END { printf "%.2f", sum * sum / NR / squares }' /tmp/down.bytes)
+    use=$(echo "$from $to" | awk -v mbit=$down '{ printf "%.1f", ($3 - $1) * 8 / ($4 - $2) / mbit / 1e4 }')
+    echo "  $name: median $median, Jain $jain, use $use, drops $(dropped r1) $(dropped r0)," \
+      "retransmissions $(($(retransmitted cli) - before_up)) $(($(retransmitted srv) - before_down))," \
+      "starts up" $(cat /tmp/up.starts), down $(cat /tmp/down.starts)
   done
 }
-runs 4 16 40 codel
-runs 2 30 20 pfifo limit 1000
-runs 4 16 40 pfifo limit 1000
+runs rrul-m4d16-r40-codel 4 16 40 codel
+runs rrul-m2d30-r20-pfifo1000 2 30 20 pfifo limit 1000
+runs rrul-m4d16-r40-pfifo1000 4 16 40 pfifo limit 1000
+[ "$ran" ] || echo "FAILED: no case is named $only"
