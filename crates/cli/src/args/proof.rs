@@ -59,7 +59,7 @@ pub struct TruthArgs {
     /// Only this case; may be repeated
     #[arg(long, value_name = "NAME")]
     pub case: Vec<String>,
-    /// Simulated seeds for each case [default: as many as the kernel's runs, at least 3]
+    /// Simulated seeds for each case [default: as many as the kernel's runs, at least 24]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
     /// How CoDel decides, as with `parity` of a queue: as the algorithm intends (sane), or as Linux did

@@ -102,10 +102,11 @@ Each side's delays are relative to its own smallest round trip before the load. 
 kernel's smallest round trip, including hosts and hops. \"Steady\" is the part from 5 s after the start of \
 the load.
 
-We compare two means: the kernel's over the recorded seeds, and ours over as many seeds, but at least three. \
+We compare two means: the kernel's over the recorded seeds, and ours over as many seeds, but at least 24. \
 Seeds cannot be paired, since the same number gives different starts on the two sides. Our runs are cheap, \
 so more of them (`--seeds`) make our mean as exact as you like. They do not make the kernel's mean exact, \
-and we widen no bar for that. A difference beyond the bar is *undecided*, not within, if the 95 % confidence \
+and we widen no bar for that. (Until 30 November 2026 it was three seeds at least. With the TCP of that day, \
+three seeds put one case outside by chance; with 24 or 100 seeds it is undecided.) A difference beyond the bar is *undecided*, not within, if the 95 % confidence \
 interval of the difference of the means (Welch's t, from the runs of both sides) reaches the bar: then \
 chance can explain the rest. A single run of the kernel has no spread, so we use ours. If the kernel counted \
 none or one, the figure is judged only if ours is five or more. Other small counts have the same bar as \

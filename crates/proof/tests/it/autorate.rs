@@ -12,7 +12,8 @@ fn outcome(path: &Path, policy: Policy) -> Outcome {
 
 /// Our share of the oracle's goodput and our factor of its rise were `known`, up and down. A change may lose
 /// 3 % of the oracle's goodput and add 15 % to the factor, so that no link gets much worse while others get
-/// better.
+/// better. This is one seed: a change of the simulator's TCP moves it by more than that where the medians of
+/// docs/autorate.md stay (LTE, DOCSIS and Starlink on 30 November 2026).
 fn is_followed(name: &str, known: [[f64; 2]; 2]) -> Outcome {
     let path = path(name);
     let (ours, oracle) = (outcome(&path, Policy::Ours), outcome(&path, Policy::Oracle));
@@ -37,17 +38,17 @@ fn a_constant_link_is_found_and_held() {
 
 #[test]
 fn lte_is_followed() {
-    is_followed("LTE", [[0.88, 1.00], [0.83, 0.93]]);
+    is_followed("LTE", [[0.88, 1.16], [0.83, 0.93]]);
 }
 
 #[test]
 fn docsis_is_followed() {
-    is_followed("DOCSIS", [[0.97, 2.80], [0.88, 1.31]]);
+    is_followed("DOCSIS", [[0.92, 2.26], [0.88, 1.31]]);
 }
 
 #[test]
 fn starlink_is_followed() {
-    is_followed("Starlink", [[0.93, 2.42], [0.95, 1.38]]);
+    is_followed("Starlink", [[0.98, 2.36], [0.91, 1.26]]);
 }
 
 #[test]

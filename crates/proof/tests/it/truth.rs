@@ -164,7 +164,7 @@ fn the_simulator_may_refuse_or_fail() {
 }
 
 #[test]
-fn seeds_are_as_many_as_the_kernels_and_three_at_least() {
+fn seeds_are_as_many_as_the_kernels_and_24_at_least() {
     let seeds = |given: Option<u64>| {
         let args = Selection { seeds: given, ..args(fixture()) };
         compare_folder(&args, &kernel_but(|_, _, _| {}), &()).map(|report| match ending(&report, LONG) {
@@ -172,7 +172,7 @@ fn seeds_are_as_many_as_the_kernels_and_three_at_least() {
             other => panic!("{other:?}"),
         })
     };
-    assert_eq!(seeds(None).expect("three"), 3);
+    assert_eq!(seeds(None).expect("24"), 24);
     assert_eq!(seeds(Some(7)).expect("seven"), 7);
     assert_eq!(seeds(Some(0)).expect_err("none").code(), 2);
 }
