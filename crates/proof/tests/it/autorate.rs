@@ -38,7 +38,7 @@ fn a_constant_link_is_found_and_held() {
 
 #[test]
 fn lte_is_followed() {
-    is_followed("LTE", [[0.88, 1.16], [0.83, 0.93]]);
+    is_followed("LTE", [[0.88, 1.16], [0.68, 0.93]]);
 }
 
 #[test]
