@@ -149,7 +149,7 @@ fn live_a_server_s_processor_that_others_use_is_named() {
     let _burners: Vec<Gone> = (0..4).map(|_| Gone(burner.spawn().expect("a burner"))).collect();
     path.serve_again(|command| {
         let mut slowed = Command::new("taskset");
-        slowed.args(["-c", "0", "nice", "-n", "10"]).arg(command.get_program()).args(command.get_args());
+        slowed.args(["-c", "0", "nice", "-n", "19"]).arg(command.get_program()).args(command.get_args());
         *command = slowed;
         command.stdout(Stdio::piped());
     });
