@@ -12,8 +12,8 @@ use super::{Options, Simulate, SimulateError};
 use goodqueue::codel::Parity;
 use goodqueue_report::Direction;
 
-/// Smallest number of our seeds. It was three until 30 November 2026: in one of the public cases, seeds 1 to 3
-/// were by chance the second highest of 33 such groups.
+/// Smallest number of our seeds. It was three until 30 November 2026: in one of the public cases, seeds 1 to
+/// 3 were by chance the second highest of 33 such groups.
 pub(super) const LEAST_SEEDS: u64 = 24;
 
 /// Which behaviours of `CoDel` are tried.

@@ -470,6 +470,8 @@ fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
     let test = uploads(flows, 2000);
     let start = ClockWatch::new().now().mono + 100_000_000;
     let session = control.start(Start::of(flows, start, test.load)).expect("a load");
+    // The first load brings once what asking for the queues of the interfaces takes.
+    thread::sleep(Duration::from_millis(300));
     let before = resident(&server);
     let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
     thread::scope(|scope| {

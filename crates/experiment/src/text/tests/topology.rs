@@ -131,8 +131,8 @@ fn flows_run_between_any_two_hosts() {
     assert!(flow.starts_with("TCP upload::1: client to client2, "), "{flow}");
     let traffic = words["test"]["traffic"][0].as_str().expect("words").to_owned();
     assert!(traffic.starts_with("traffic 1: server to server2, "), "{traffic}");
-    // Two hosts of an edge switch: two links, with no other flow on them, so the flow gets the whole line, less
-    // what the drops of one `fq_codel` cost: 5 % at most.
+    // Two hosts of an edge switch: two links, with no other flow on them, so the flow gets the whole line,
+    // less what the drops of one `fq_codel` cost: 5 % at most.
     let record = experiment.run().expect("a run");
     let all = goodput(&record);
     assert!((9.09..9.57).contains(&all[2]) && all.iter().all(|&mbit| mbit > 4.0), "{all:?}");
