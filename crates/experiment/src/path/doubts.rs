@@ -197,10 +197,15 @@ fn counted([from, to]: [&Snapshot; 2], which: usize) -> impl Iterator<Item = (&s
 
 /// The interface that carried this much payload up and down: of those with enough bytes, the one with the
 /// fewest.
-fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
+fn carrier(payload: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
+    carriers(payload, looks).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+}
+
+/// All interfaces that carried this much payload, and how many bytes each carried in the direction that had
+/// more.
+fn carriers([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> impl Iterator<Item = (&str, f64)> {
     let enough = up.max(down) * 0.95;
-    let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
-    all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    counted(looks, usize::from(up > down)).filter(move |(_, bytes)| *bytes >= enough)
 }
 
 /// The interfaces that sent this run's uploads, if there were any: a tunnel or a VLAN, and the device below
@@ -208,8 +213,7 @@ fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
 pub(super) fn senders<'a>(run: &Run, ways: &[Direction], machine: &'a Machine) -> Vec<&'a str> {
     let Some([from, to]) = &machine.looks else { return Vec::new() };
     let [up, _] = payload(run, ways, from.t, to.t);
-    let enough = counted([from, to], 1).filter(|(_, bytes)| up > 0.0 && *bytes >= up * 0.95);
-    enough.map(|(name, _)| name).collect()
+    carriers([up, 0.0], [from, to]).filter(|_| up > 0.0).map(|(name, _)| name).collect()
 }
 
 /// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: bytes
