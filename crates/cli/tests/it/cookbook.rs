@@ -131,6 +131,45 @@ fn what_doctor_says_was_measured_is_what_its_commands_print() {
     assert!(old == new, "docs/doctor.md is not current: see the head of this test");
 }
 
+/// The figures in "Measured here" of each rule are those of the pages that it cites, rounded. Those from a real
+/// kernel (`./vm`) cite no page.
+#[test]
+fn each_figure_that_doctor_cites_is_on_the_page_that_it_names() {
+    let page = std::fs::read_to_string(docs().join("doctor.md")).expect("the page");
+    let (_, below) = page.split_once("\n## Measurements\n").expect("the section");
+    let mut compared = 0;
+    for section in page.split("\n### ").skip(1) {
+        let rule = section.lines().next().unwrap_or_default();
+        let Some((_, cited)) = section.split_once("Measured here: ") else { continue };
+        let cited = cited.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+        let mut sources = String::new();
+        for link in cited.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let text =
+                if file.is_empty() { Ok(below.into()) } else { std::fs::read_to_string(docs().join(file)) };
+            sources += &text.unwrap_or_else(|error| panic!("{rule}: {file}: {error}"));
+        }
+        if sources.is_empty() {
+            continue;
+        }
+        let known: Vec<f64> =
+            sources.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|w| w.parse().ok()).collect();
+        let words: Vec<&str> = cited.split(' ').collect();
+        for trio in words.windows(3).filter(|trio| trio[0] != "at") {
+            let unit = trio[2].trim_end_matches([',', '.', ';']);
+            let (Ok(figure), true) = (trio[1].parse::<f64>(), ["ms", "%", "times"].contains(&unit)) else {
+                continue;
+            };
+            let decimals = trio[1].split_once('.').map_or(0, |(_, behind)| behind.len());
+            let half = 0.5 / 10_f64.powi(i32::try_from(decimals).expect("few digits")) + 1e-9;
+            let is_there = known.iter().any(|&value| (value - figure).abs() <= half);
+            assert!(is_there, "{rule}: {figure} {unit} is not on the pages that it names");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 25, "only {compared} figures compared");
+}
+
 #[test]
 fn every_recipe_of_the_cookbook_does_what_the_page_shows() {
     let bless = std::env::var_os("GOODQUEUE_BLESS").is_some();
