@@ -269,7 +269,13 @@ fn sockets(
         flows: args.flows,
         length,
         udp: rate("udp-rate", &args.udp_rate)?,
-        rate: rate("load-rate", &args.load_rate)?,
+        rate: match rate("load-rate", &args.load_rate)? {
+            Rate(0) => {
+                let cure = "must be more than zero; --flows 0 refuses all loads";
+                return Err(Error::Usage(format!("--load-rate {}: {cure}", args.load_rate)));
+            }
+            rate => rate,
+        },
     };
     let addresses = addresses(args)?;
     check_ports(args, &addresses, secret.is_some())?;

@@ -320,6 +320,9 @@ and dumpcap). With the numbers of paths as further arguments it measures only th
 others, from `accuracy.json` next to the page. We measured paths 3, 26, 28 and 30 in this way, at a different
 time from the rest. The rule for paths on which nothing waits was added after the first results.
 
+The rows are of 25 November 2026. Doubts that were added later (a line that the load does not fill, queues and
+busy processors at either end) did not exist then.
+
 ```sh
 cargo build --release -p goodqueue-cli --bin goodqueue --example accuracy
 target/release/examples/accuracy target/release/goodqueue docs/accuracy.md

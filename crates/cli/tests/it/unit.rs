@@ -53,10 +53,20 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
     let text = stderr(&verified) + &stdout(&verified);
     let ours: Vec<&str> = text.lines().filter(|line| line.contains("goodqueue")).collect();
     assert!(verified.status.success() && ours.is_empty(), "{text}");
-    // Exposure from 0 to 10, in tenths: what is left is the network, which a server needs.
+    // Exposure from 0 to 10: what is left is the network, which a server needs.
     let rated = analyze(&["security", "--offline=true", "--threshold=15", "--no-pager", &path]);
     let rated = rated.expect("it is installed");
     assert!(rated.status.success(), "{}{}", stdout(&rated), stderr(&rated));
+    let rated = stdout(&rated);
+    let exposure = rated.split("Overall exposure level for goodqueue-server.service: ").nth(1);
+    let exposure = exposure.and_then(|rest| rest.split(' ').next()).expect("its figure");
+    let page = include_str!("../../../../docs/server.md");
+    let version = stdout(&analyze(&["--version"]).expect("it is installed"));
+    let version = version.split(' ').nth(1).expect("a number");
+    // Another version may rate differently.
+    if page.contains(&format!("of systemd {version} rates")) {
+        assert!(page.contains(&format!("rates its exposure as {exposure} of 10")), "docs/server.md: {exposure}");
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn extra_probes_are_read_and_named() {
 #[test]
 fn values_out_of_range_are_refused() {
     refused("run ping --live --rate 0", &["--rate 0", "zero"]);
+    refused("server --load-rate 0", &["--load-rate 0", "more than zero", "--flows 0"]);
     refused("run ping --live --rate fast", &["--rate fast", "20mbit"]);
     refused("run ping --live --rate 20parsec", &["--rate 20parsec", "unit"]);
     refused("run ping --live --rtt -1ms", &["--rtt -1ms"]);

@@ -11,10 +11,11 @@
 //! 2. **Flow queueing.** In a shared queue the probe waits among the flows' packets, so the longest wait of
 //!    any probe of a time is no shorter than what the flows' packets wait on average. Where each flow has its
 //!    own queue, the probe is alone in its own and waits for a packet or a round at most (RFC 8290, section
-//!    4). The longest waits of probes were less than half of what the flows waited.
-//! 3. **AQM**, if marks came back: a FIFO marks nothing.
-//! 4. **Policer.** A full queue delays, a policer does not (RFC 2475): nothing ever waited for more than a
-//!    few packets, and much was lost in a third of the steps. A line that loses packets at random would have
+//!    4). The longest waits of probes were clearly shorter than what the flows waited, by [`SHARED`].
+//! 3. **AQM**, if marks came back and the flows' packets waited: a FIFO marks nothing, and with a queue for
+//!    each flow the probes would have waited less.
+//! 4. **Policer.** A full queue delays, a policer does not (RFC 2475): no probe ever waited for more than a
+//!    few packets, none of the flows' packets for certain, and much was lost in a third of the steps. A line that loses packets at random would have
 //!    lost probes without load, too.
 //! 5. Nothing waited for most of the time: not known, as an idle queue shows nothing of itself.
 //! 6. **FIFO.** It drops when it is full and only then. So the wait just before each loss is the same, and it
@@ -55,6 +56,10 @@ const KEPT: f64 = 50e6;
 const WITHOUT_LOSS: (f64, f64) = (200.0, 1e9);
 /// Below this share of the longest wait, a queue that lost packets was not full.
 const FULL: f64 = 0.85;
+/// In a shared queue the longest wait of a probe is at least the flows' average, so their ratio is 1 or more.
+/// It is below this if each flow has its own queue. At a few Mbit/s a round of all flows takes as long as CoDel
+/// lets a flow's own packets wait, so the probe's share is high there, too.
+const SHARED: f64 = 0.8;
 /// How precisely probes see the same full queue: packets, or a share of its length. Probes are small, and a
 /// full queue lasts for a round trip, in which few probes are sent.
 const SAME: (f64, f64) = (3.0, 0.05);
@@ -328,16 +333,16 @@ impl Figures {
                 percent => format!("{percent} %"),
             }
         );
-        (flows > 0.0 && probes < flows / 2.0).then(|| found(FoundKind::FlowQueueing, vec![evidence]))
+        (flows > 0.0 && probes < SHARED * flows).then(|| found(FoundKind::FlowQueueing, vec![evidence]))
     }
 
     fn marked(&self) -> Option<FoundQueue> {
         let evidence = self.alike(format!("{} packets were marked (ECN)", self.marks));
-        (self.marks > 0).then(|| found(FoundKind::Aqm, evidence))
+        (self.marks > 0 && self.shared[1] > 0.0).then(|| found(FoundKind::Aqm, evidence))
     }
 
     fn policer(&self) -> Option<FoundQueue> {
-        let is_short = self.longest <= 4.0 * self.packet + self.noise;
+        let is_short = self.longest <= 4.0 * self.packet + self.noise && self.shared[1] <= 0.0;
         let is_often = self.before_losses.len() * 3 >= self.late_steps;
         let [sent, lost] = self.seen.idle_probes;
         let evidence = format!(
