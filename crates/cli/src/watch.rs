@@ -501,12 +501,17 @@ guest0             02:00:00:00:02:00       41.50
         let targets = of(&page["panels"]).into_iter().flat_map(|panel| of(&panel["targets"]));
         queries.extend(targets.map(|target| (target["expr"].clone(), target["legendFormat"].clone())));
         assert!(queries.len() > 1, "{page}");
-        let written = prometheus(&[&[watched()], air().as_slice()].concat());
+        let mut air = air();
+        for row in air.iter_mut().flat_map(|watched| &mut watched.stations) {
+            (row.station.tx_airtime_us, row.station.rx_airtime_us) = (Some(5000), Some(400));
+        }
+        let written = prometheus(&[&[watched()], air.as_slice()].concat());
         for (query, legend) in queries {
             let names = metrics_of(query.as_str().expect("a query"));
             assert!(!names.is_empty(), "{query}");
             let legend = legend.as_str().expect("what names a line");
-            let labels: Vec<&str> = legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()).collect();
+            let labels: Vec<&str> =
+                legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()).collect();
             assert!(labels.contains(&"interface"), "{legend}");
             for name in names {
                 let metric = format!("{name}{{");
