@@ -152,8 +152,8 @@ uptime_ms() { awk '{print int($1 * 1000)}' /proc/uptime; }
 begin=$(uptime_ms)
 goodqueue watch --json --count 1 --interval 100ms --idle >/tmp/thousand
 took=$(($(uptime_ms) - begin))
-# A millisecond is a million instructions here, and `./vm` runs the release program. 100 ms are the interval; each
-# look may take 100 ms.
+# A millisecond is a million instructions here. 100 ms are the interval, and each look may take 100 ms. The
+# bound is for the release program.
 ok "watch: two looks at 1000 interfaces take $((took - 100)) million instructions (below 200)" test $took -lt 300
 ok "watch: none of them is missing" test "$(grep -o '"interface":"w[0-9]' /tmp/thousand | wc -l)" -eq 1000
 for number in $(seq 1000); do echo "link del w$number"; done >/tmp/many
