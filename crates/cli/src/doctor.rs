@@ -213,7 +213,7 @@ mod tests {
             assert!(words.chars().any(|c| c.is_ascii_digit()), "{rule}: a figure");
             assert!(!words.contains(['[', '\n']) && !words.contains("below"), "{rule}: {words}");
         }
-        assert_eq!(sections().count(), 20);
+        assert_eq!(sections().count(), 21);
         assert_eq!(measured("no rule"), None);
     }
 

@@ -483,6 +483,47 @@ guest0             02:00:00:00:02:00       41.50
         ));
     }
 
+    /// The words of a query that are metrics.
+    fn metrics_of(query: &str) -> Vec<&str> {
+        let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(|word| word.starts_with("goodqueue_")).collect()
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_what_prometheus_gets() {
+        let page: Value =
+            serde_json::from_str(include_str!("../../../docs/queues-dashboard.json")).expect("JSON");
+        let of = |list: &Value| list.as_array().expect("a list").clone();
+        let lists = of(&page["templating"]["list"]);
+        let lists = lists.iter().filter(|list| list["type"] == "query");
+        let mut queries: Vec<(Value, Value)> =
+            lists.map(|list| (list["query"].clone(), json!("{{interface}}"))).collect();
+        let targets = of(&page["panels"]).into_iter().flat_map(|panel| of(&panel["targets"]));
+        queries.extend(targets.map(|target| (target["expr"].clone(), target["legendFormat"].clone())));
+        assert!(queries.len() > 1, "{page}");
+        let mut air = air();
+        for row in air.iter_mut().flat_map(|watched| &mut watched.stations) {
+            (row.station.tx_airtime_us, row.station.rx_airtime_us) = (Some(5000), Some(400));
+        }
+        let written = prometheus(&[&[watched()], air.as_slice()].concat());
+        for (query, legend) in queries {
+            let names = metrics_of(query.as_str().expect("a query"));
+            assert!(!names.is_empty(), "{query}");
+            let legend = legend.as_str().expect("what names a line");
+            let labels: Vec<&str> =
+                legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()).collect();
+            assert!(labels.contains(&"interface"), "{legend}");
+            for name in names {
+                let metric = format!("{name}{{");
+                let line = written.lines().find(|line| line.starts_with(&metric));
+                let line = line.unwrap_or_else(|| panic!("{name} is not written"));
+                for label in &labels {
+                    assert!(line.contains(&format!("{label}=\"")), "{name} has no {label}: {line}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn tins_and_flows_have_bytes_in_prometheus_and_flows_are_bounded() {
         let mut all = watched();

@@ -122,6 +122,42 @@ fn a_rule_of_doctor_is_explained_with_what_was_measured() {
     assert!(!text.contains("]("), "no link that leads nowhere: {text}");
 }
 
+/// `doctor --fix` asks on a terminal (`script(1)` of util-linux). Each network namespace has its own setting of
+/// ECN, so the change is real.
+#[test]
+fn doctor_changes_nothing_without_a_yes() {
+    let script = "mount -t tmpfs tmpfs /run
+        ecn=/proc/sys/net/ipv4/tcp_ecn
+        command -v script >/run/found || exit 78
+        echo 0 >$ecn || exit 77
+        export SHELL=/bin/sh
+        fix() {
+            echo $1 | script --quiet --command \"$GOODQUEUE doctor --fix\" /dev/null || true
+            echo \"<$1: ecn $(cat $ecn)>\"
+        }
+        undo() {
+            code=0; $GOODQUEUE doctor --undo || code=$?
+            echo \"<undo: exit code $code, ecn $(cat $ecn)>\"
+        }
+        fix no; undo; fix perhaps; fix yes; undo";
+    let Some(output) = in_namespace(script) else { return };
+    match output.status.code() {
+        Some(77) => return skipped("doctor --fix on a terminal", "settings cannot be changed here"),
+        Some(78) => return skipped("doctor --fix on a terminal", "the program script is not installed"),
+        _ => {}
+    }
+    let text = stdout(&output);
+    let told: Vec<&str> = text.split('<').skip(1).filter_map(|rest| rest.split('>').next()).collect();
+    assert_eq!(
+        told,
+        ["no: ecn 0", "undo: exit code 2, ecn 0", "perhaps: ecn 0", "yes: ecn 2", "undo: exit code 0, ecn 0",],
+        "{text}{}",
+        stderr(&output)
+    );
+    let of = |mark: &str| text.split(mark).next().expect("a part").matches("fix it? yes, no, quit: ").count();
+    assert_eq!((of("<no"), of("<perhaps")), (1, 3), "other words are asked about once more: {text}");
+}
+
 /// A file of sqm-scripts: options without effect are reported, and disabled sections are not started.
 #[test]
 fn options_of_sqm_scripts_without_effect_are_told() {

@@ -191,6 +191,7 @@ fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Findi
         slow_station(interface),
         bql_limit(interface),
         ring(interface),
+        virtual_ring(interface),
         interrupts(interface),
         above_the_line(interface, facts),
         overhead(interface),
@@ -536,17 +537,16 @@ fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
 /// Whether the driver has never reported a packet to byte queue limits, although it has sent enough. A
 /// `limit_max` of 0 would hide a report.
 fn is_without_bql(interface: &InterfaceFacts) -> bool {
-    let is_virtual = interface.driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver));
     interface.is_device
-        && !is_virtual
         && !interface.is_wifi
         && interface.sent > SENT
         && interface.bql.iter().all(|queue| queue.limit == 0 && queue.max > 0)
 }
 
-fn ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
+/// The ring below a driver without byte queue limits: its packets, and the words for them.
+fn unlimited_ring(interface: &InterfaceFacts) -> Option<(u32, String)> {
     let ring = interface.ring.filter(|ring| *ring > 0 && is_without_bql(interface))?;
-    let (name, driver) = (&interface.name, interface.driver.as_deref()?);
+    let driver = interface.driver.as_deref()?;
     let time = interface.speed_mbit.map(|mbit| {
         let bytes = u64::from(ring).saturating_mul(interface.frame.into());
         format!(", {} at {mbit} Mbit/s", millis(micros(bytes, mbit.saturating_mul(1_000_000))))
@@ -554,6 +554,31 @@ fn ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let time = time.unwrap_or_default();
     let what =
         format!("The driver {driver} uses no byte queue limits, and its ring holds {ring} packets{time}.");
+    Some((ring, what))
+}
+
+fn is_driver_of_a_guest(interface: &InterfaceFacts) -> bool {
+    interface.driver.as_deref().is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver))
+}
+
+/// A ring that the host of this virtual machine empties. `virtio_net` has byte queue limits in newer kernels.
+/// A shaper keeps the ring empty.
+fn virtual_ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
+    let is_virtio = interface.driver.as_deref() == Some("virtio_net");
+    let (_, what) = unlimited_ring(interface).filter(|_| is_virtio && shaper(interface).is_none())?;
+    Some(InterfaceFinding {
+        rule: "virtual-ring",
+        severity: Severity::Note,
+        what,
+        why: "The host of this virtual machine empties the ring. If it takes packets more slowly than they are \
+              sent, they wait there, behind every queue.",
+        fix: None,
+    })
+}
+
+fn ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
+    let (ring, what) = unlimited_ring(interface).filter(|_| !is_driver_of_a_guest(interface))?;
+    let name = &interface.name;
     if ring <= RING {
         return Some(InterfaceFinding {
             rule: "bql-absent",

@@ -199,9 +199,35 @@ fn a_ring_without_byte_queue_limits() {
     assert_eq!((found.rule, found.severity), ("bql-absent", Note));
     none(|eth| eth.ring = Some(4096));
     none(|quiet| (quiet.bql[0].limit, quiet.sent) = (0, 10));
-    none(|guest| (guest.bql[0].limit, guest.driver) = (0, Some("virtio_net".into())));
+    none(|guest| (guest.bql[0].limit, guest.driver) = (0, Some("vmxnet3".into())));
     let found = one(|eth| (eth.bql[0].limit, eth.bql[0].max) = (0, 0));
     assert_eq!(found.rule, "bql-limit", "somebody has set it to 0, which says nothing of the driver");
+}
+
+#[test]
+fn a_ring_that_the_host_of_a_virtual_machine_empties() {
+    let guest = |eth: &mut InterfaceFacts| {
+        (eth.bql[0].limit, eth.driver, eth.speed_mbit) = (0, Some("virtio_net".into()), None);
+    };
+    let found = one(guest);
+    assert_eq!((found.rule, found.severity, command(&found)), ("virtual-ring", Note, ("", "")));
+    assert_eq!(
+        found.what,
+        "The driver virtio_net uses no byte queue limits, and its ring holds 256 packets."
+    );
+    none(|newer| newer.driver = Some("virtio_net".into()));
+    none(|quiet| {
+        guest(quiet);
+        quiet.sent = 10;
+    });
+    none(|unknown| {
+        guest(unknown);
+        unknown.ring = None;
+    });
+    none(|shaped_guest| {
+        guest(shaped_guest);
+        shaped_guest.queues = shaped("cake", 50_000_000, true, 0);
+    });
 }
 
 #[test]
@@ -494,7 +520,7 @@ fn any_interface() -> impl Strategy<Value = InterfaceFacts> {
                 is_device: flags[0],
                 is_wifi: flags[1],
                 is_to_the_world: flags[2],
-                driver: flags[3].then(|| "igc".into()),
+                driver: flags[3].then(|| ["igc", "virtio_net"][usize::from(flags[2])].into()),
                 frame,
                 tx_queue_len: length,
                 speed_mbit: speed,

@@ -23,6 +23,8 @@ use netlink_packet_netfilter::{NetfilterHeader, NetfilterMessage, NetfilterProto
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
+use crate::bars::{a_gigabit_is_exact, traffic_both_ways_leaves_half_a_processor};
+use crate::load::{MOST_ERROR, MOST_IDLE};
 use crate::net::{
     Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
     receive, relay, send_frames, set_option, spec, udp, udp_pair, without_real_time,
@@ -46,6 +48,8 @@ cases![ONE_THREAD, "", false:
     lab_comes_up_and_is_as_asked,
     idle_engine_adds_little_delay,
     steady_rate_is_exact,
+    a_gigabit_is_exact,
+    traffic_both_ways_leaves_half_a_processor,
     marks_are_in_the_real_header,
     unprivileged_user_can_run_a_lab,
     a_missing_right_is_named_with_its_cure,
@@ -99,10 +103,14 @@ macro_rules! lab_or_skip {
 }
 pub(crate) use lab_or_skip;
 
+/// In the error of [`valid`], if that is why the results are not valid.
+pub(crate) const HYPERVISOR: &str = "a hypervisor takes this machine's processors";
+
 /// Measures until the engine calls the result valid, at most three times with a pause in between, and
-/// prints the number of tries. The error is the engine's verdict on the last result.
+/// prints the number of tries. The error is the engine's verdict on the last result, with [`HYPERVISOR`] if
+/// that took too much in most of the tries.
 pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result<(EngineReport, T), String> {
-    let mut tries = 0;
+    let (mut tries, mut taken) = (0, 0);
     loop {
         let (report, value) = measure();
         let validity = report.validity();
@@ -112,8 +120,11 @@ pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result
             return Ok((report, value));
         }
         println!("  not valid: {:?}", validity.reasons);
+        taken += usize::from(validity.reasons.iter().any(|reason| reason.starts_with("the hypervisor took")));
         if tries == 3 {
-            return Err(format!("a punctual machine: three results are not valid: {:?}", validity.reasons));
+            let cause = if taken >= 2 { format!("{HYPERVISOR}: ") } else { String::new() };
+            let reasons = validity.reasons;
+            return Err(format!("a punctual machine: {cause}three results are not valid: {reasons:?}"));
         }
         std::thread::sleep(Duration::from_secs(2));
     }
@@ -162,7 +173,8 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
 /// The delay that an idle engine adds to a round trip, compared with a plain relay on this machine. Each
 /// direction includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and
 /// 80 us in deep sleep. Engine and relay are measured alternately, so that both see the same state of the
-/// machine.
+/// machine. One way, with sockets and threads of both ends, 64 bytes must take less than the bar for what the
+/// engine alone may add.
 fn idle_engine_adds_little_delay() -> Outcome {
     /// The longest round trip through the engine, as a multiple of the one through the relay.
     const MOST: f64 = 2.0;
@@ -171,7 +183,7 @@ fn idle_engine_adds_little_delay() -> Outcome {
     for rate in [None, Some(Rate(100_000_000))] {
         let path = || PathSpec { line: Line::from(rate.and_then(Serializer::new)), ..open_path() };
         let serialization = rate.map_or(0, |r| 2 * (64 + UDP_HEADERS as u64) * 8 * 1_000_000_000 / r.0);
-        let mut ratios = Vec::new();
+        let (mut ratios, mut trips) = (Vec::new(), Vec::new());
         for _ in 0..5 {
             let stop = AtomicBool::new(false);
             let through_relay = std::thread::scope(|scope| {
@@ -187,11 +199,24 @@ fn idle_engine_adds_little_delay() -> Outcome {
             let through_engine = time.saturating_sub(Duration::from_nanos(serialization));
             println!("  rate {rate:?}: round trip {through_engine:?}, through a relay {through_relay:?}");
             ratios.push(through_engine.as_secs_f64() / through_relay.as_secs_f64());
+            trips.push([through_engine, through_relay]);
         }
         ratios.sort_by(f64::total_cmp);
         let ratio = ratios[ratios.len() / 2];
         println!("  {ratio:.2} of a relay's");
         assert!(ratio < MOST, "{ratio} times a relay's round trip");
+        let [engine, relay] = [0, 1].map(|which| {
+            let mut ways: Vec<Duration> = trips.iter().map(|trip| trip[which] / 2).collect();
+            ways.sort();
+            ways[ways.len() / 2]
+        });
+        println!("  one way {engine:?}, through a relay {relay:?}");
+        if relay >= MOST_IDLE {
+            return Outcome::Skipped(format!(
+                "a machine that wakes quickly: a relay alone takes {relay:?}, and an engine may add {MOST_IDLE:?}"
+            ));
+        }
+        assert!(engine < MOST_IDLE, "{engine:?} one way, bar {MOST_IDLE:?}; through a relay {relay:?}");
     }
     Outcome::Passed
 }
@@ -214,7 +239,7 @@ fn steady_rate_is_exact() -> Outcome {
             report.cpu.share(),
             report.host
         );
-        assert!(error.abs() < 0.001, "{rate}: {measured} bit/s");
+        assert!(error.abs() <= MOST_ERROR, "{rate}: {measured} bit/s");
     }
     Outcome::Passed
 }
@@ -544,7 +569,7 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
 }
 
 /// The same with `fq_codel` at 100 Mbit/s. The engine has no real-time scheduling, and for each processor
-/// four threads flood: it gets too little of a processor to take all.
+/// eight threads flood: it gets too little of a processor to take a quarter.
 fn a_flood_is_more_than_fq_codel_takes() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let rate = Rate(100_000_000);
@@ -557,10 +582,10 @@ fn a_flood_is_more_than_fq_codel_takes() -> Outcome {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let spec = EngineSpec { around: Some(without_real_time), ..EngineSpec::new(path(0), path(1)) };
     let engine = Engine::start(&lab, spec).unwrap();
-    let [sent, taken] = flooded(&lab, engine, 4 * processors);
-    if sent <= 3 * taken {
+    let [sent, taken] = flooded(&lab, engine, 8 * processors);
+    if sent < 4 * taken {
         return Outcome::Skipped(format!(
-            "a machine that sends more than three times the {taken} frames that the engine takes, not {sent}"
+            "a machine that sends four times the {taken} frames that the engine takes, not {sent}"
         ));
     }
     Outcome::Passed
