@@ -24,7 +24,8 @@ flood() { ping -q -c 30 -i 0.01 -W 1 -s 60000 "10.1.$1.3" >/tmp/out; }
 wait_of() { ping -q -c 20 -i 0.1 -W 2 "10.1.$1.2" | sed -n 's/^round-trip.*= [^/]*\/\([0-9.]*\).*/\1/p' | awk '{ print int($1 * 1000) }'; }
 sleep 3
 
-# Nothing is wrong with any of them, but two drivers have no byte queue limits, and that is seen once they have sent.
+# Nothing is wrong with any of them, but two drivers have no byte queue limits, and that is seen once they
+# have sent.
 for dev in $cards; do finds "before it has sent" "" $dev; done
 net=0
 for dev in $cards; do
