@@ -508,13 +508,13 @@ struct gq_config {
 	uint64_t split_gso;
 	/** cake: sets the DSCP to 0 after it has selected the tin (0 or 1; default 0). */
 	uint64_t wash;
-	/** cake: tells hosts apart behind address translation; in sqm and shape, for others it has no
-	 * effect (0 or 1; default 0).
+	/** cake: tells hosts behind address translation apart; only sqm and shape use it (0 or 1; default
+	 * 0).
 	 */
 	uint64_t nat;
 	/** dualpi2: largest memory of queued packets (1 to 4294967295 bytes; default: 10000 mtu).
-	 * cake: largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB (1 to 4294967295
-	 * bytes; default: off).
+	 * cake: largest memory of queued packets; off: 4 * bandwidth * rtt, at least 4 MiB (1 to
+	 * 4294967295 bytes; default: off).
 	 */
 	uint64_t memlimit;
 	/** cake: bits of the firewall mark that select the tin (0 to 4294967295; default 0). */
@@ -573,8 +573,8 @@ struct gq_config {
 	uint64_t ecn_mask;
 	/** dualpi2: smallest share of the line for the classic queue, percent (0 to 100; default 10). */
 	uint64_t c_protection;
-	/** dualpi2: longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is
-	 * given (1000 to 4294967295000 ns; default: off).
+	/** dualpi2: longest round trip: gives target, tupdate, alpha and beta; default 6 * typical_rtt, if
+	 * that is given (1000 to 4294967295000 ns; default: off).
 	 */
 	uint64_t max_rtt;
 	/** dualpi2: usual round trip, with max_rtt (1000 to 715827882500 ns; default: off). */

@@ -85,8 +85,9 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
             if let Some(target) = target {
                 target.give_back();
             }
-            announce!("goodqueue: {}: {error}", words[0].display());
-            return Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }));
+            let (why, code) = not_started(&error);
+            announce!("goodqueue: {}: {why}", words[0].display());
+            return Ok(ExitCode::from(code));
         }
     };
     let rates = network.rates();
@@ -101,7 +102,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let record = link.stop(own)?;
     let code = code(status);
     if !args.told.quiet {
-        print_aside(&table(&record, rates));
+        print_aside(&table(&record, rates, network.warnings()));
     }
     if let Some((mut file, path)) = json {
         let text = record.to_json();
@@ -310,9 +311,17 @@ fn code(status: ExitStatus) -> u8 {
     status.code().or_else(of_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The report for people.
+/// Why a program was not started, and the exit code for it.
+fn not_started(error: &std::io::Error) -> (String, u8) {
+    match error.kind() {
+        ErrorKind::NotFound => ("there is no such program, or its interpreter is missing".to_owned(), 127),
+        _ => (format!("cannot be started: {}", Error::machine(error)), 126),
+    }
+}
+
+/// The report for people, without the warnings that have been `announced`.
 #[allow(clippy::cast_precision_loss)]
-pub(crate) fn table(record: &Record, rates: [Option<Rate>; 2]) -> String {
+pub(crate) fn table(record: &Record, rates: [Option<Rate>; 2], announced: &[String]) -> String {
     let Some(run) = record.runs.first() else { return String::new() };
     let seconds = record.test.load_ns as f64 / 1e9;
     let rtt = record.link.rtt_ns.first().map_or(0.0, |&ns| ns as f64 / 1e6);
@@ -339,7 +348,7 @@ pub(crate) fn table(record: &Record, rates: [Option<Rate>; 2]) -> String {
             out += &format!("dropped {way}: {}\n", each.join(", "));
         }
     }
-    for warning in &record.warnings {
+    for warning in record.warnings.iter().filter(|warning| !announced.contains(warning)) {
         out += &format!("warning: {warning}\n");
     }
     for why in &run.validity.reasons {

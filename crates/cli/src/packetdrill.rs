@@ -72,7 +72,7 @@ fn given(args: &PacketdrillArgs) -> Result<CommandLine, Error> {
     let mut given = CommandLine::default();
     if let Some(version) = &args.ip_version {
         if !["ipv4", "ipv4-mapped-ipv6", "ipv6"].contains(&version.as_str()) {
-            return Err(Error::Usage(format!("--ip-version {version}: it is ipv4 or ipv6")));
+            return Err(Error::Usage(format!("--ip-version {version}: must be ipv4 or ipv6")));
         }
         given.options.push(("ip_version".to_owned(), version.clone()));
     }

@@ -49,6 +49,8 @@ macro_rules! any {
         }
 
         impl<P: Packet, M: Memory> AnyQueue<P, M> {
+            // The bar of fq_codel needs all attributes of this file, with those of `lists.rs` and `arena.rs`:
+            // docs/performance.md, "What the inline attributes gain in time".
             #[inline(never)]
             fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
                 match self {

@@ -152,7 +152,8 @@ pub(crate) trait Server<F: Turn, P> {
 }
 
 impl<F: Turn, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
-    // The simulator's performance bars need it inlined: docs/performance.md, "Inlining".
+    // The bars of fq_codel and of the simulator need it inlined, like the others of this file:
+    // docs/performance.md, "What the inline attributes gain in time".
     #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
         self(index, flow)

@@ -200,3 +200,6 @@ pub trait Configurable<P: Packet>: Queue<P> + Sized {
         let _ = (now, owner);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

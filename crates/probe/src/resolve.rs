@@ -177,7 +177,7 @@ fn check_pacing(info: &TestInfo, params: &Params) -> Result<(), TestError> {
             wrong(format!("`{}` has no flow whose rate can be limited", info.name))
         }
         Some(_) if params.transport != Transport::Tcp => wrong("it is of TCP; QUIC has no rate limit".into()),
-        Some(rate) if rate < LEAST_PACING => wrong(format!("{rate}: it is {LEAST_PACING} at least")),
+        Some(rate) if rate < LEAST_PACING => wrong(format!("{rate}: must be at least {LEAST_PACING}")),
         Some(_) => Ok(()),
     }
 }
@@ -197,14 +197,14 @@ fn udp(info: &TestInfo, hosts: usize, params: &Params) -> Result<Vec<UdpFlow>, T
     }
     let (least, most) = (UdpFlow::LEAST_PAYLOAD, UdpFlow::MOST_PAYLOAD);
     if let Some(size) = params.udp_pktsize.filter(|size| !(least..=most).contains(size)) {
-        return wrong("udp pktsize", format!("{size} bytes: it is {least} to {most}"));
+        return wrong("udp pktsize", format!("{size} bytes: must be {least} to {most}"));
     }
     let mut flows = Vec::new();
     for group in info.udp {
         let rate = params.udp_bandwidth.filter(|_| group.is_asked).unwrap_or(Rate(group.bps));
         let payload = params.udp_pktsize.unwrap_or(group.payload);
         if rate.0 == 0 || rate > MOST_UDP || rate.tx_time(Bytes(payload.into())) < LEAST_GAP {
-            return wrong("udp bandwidth", format!("{rate}: it is more than 0, and at most {MOST_UDP}"));
+            return wrong("udp bandwidth", format!("{rate}: must be more than 0 and at most {MOST_UDP}"));
         }
         let flow = |name: String, host, start, stop| UdpFlow {
             name,
@@ -629,7 +629,7 @@ mod tests {
         let fixed = error("cisco_5tcpup_2udpflood", asked);
         assert!(fixed.contains("whose rate is open"), "{fixed}");
         let size = error("udp_flood", Params { udp_pktsize: Some(9000), ..params() });
-        assert_eq!(size, "udp pktsize: 9000 bytes: it is 64 to 1472");
+        assert_eq!(size, "udp pktsize: 9000 bytes: must be 64 to 1472");
     }
 
     #[test]

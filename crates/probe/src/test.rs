@@ -257,7 +257,7 @@ pub enum TestError {
         why: String,
     },
     /// A time is out of range.
-    #[error("{what} of {given}: it is {least} to {most}")]
+    #[error("{what} of {given}: must be {least} to {most}")]
     Range {
         /// `length`, `step`, ...
         what: &'static str,

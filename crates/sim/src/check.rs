@@ -154,7 +154,7 @@ fn ends(from: NodeId, to: NodeId, nodes: usize) -> Result<(), String> {
 }
 
 fn dscp(dscp: u8) -> Result<(), String> {
-    if dscp < 64 { Ok(()) } else { Err(format!("DSCP {dscp}: it is 0 to 63")) }
+    if dscp < 64 { Ok(()) } else { Err(format!("DSCP {dscp}: must be 0 to 63")) }
 }
 
 fn quic(flow: &Flow) -> Result<(), String> {
@@ -226,7 +226,7 @@ fn pattern(pattern: &Pattern) -> Result<(), String> {
 fn spread(kind: ProbeKind) -> Result<(), String> {
     match kind {
         ProbeKind::Ping { spread } if !(0.0..1.0).contains(&spread) => {
-            Err(format!("spread {spread}: it is at least 0 and below 1"))
+            Err(format!("spread {spread}: must be at least 0 and below 1"))
         }
         _ => Ok(()),
     }

@@ -116,7 +116,7 @@ impl Cdf {
             before = (value, share);
         }
         if before.1 != 1.0 {
-            return Err(format!("the last share is {}: it is 1, or 100 in percent", before.1));
+            return Err(format!("the last share is {}: must be 1, or 100 in percent", before.1));
         }
         if before.0 == 0.0 {
             return Err("all values are 0".into());

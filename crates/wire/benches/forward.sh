@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Packet sockets beside AF_XDP: the table of docs/performance.md. `crates/wire/benches/forward.sh [ROUNDS [SECONDS]]`,
-# as root, needs a C compiler and iproute2. It makes three network namespaces with a veth pair from each to the
-# next, and removes them. `forward.c` says what it measures. A round runs all methods in turn, every second round
-# backwards, so that what else the machine does meets all alike. Compare the ratios: each is of two runs of one round.
+# Packet sockets beside AF_XDP: the table of docs/performance.md.
+# `crates/wire/benches/forward.sh [ROUNDS [SECONDS]]`, as root, needs a C compiler and iproute2. It makes
+# three network namespaces with a veth pair from each to the next, and removes them. `forward.c` says what it
+# measures. A round runs all methods in turn, every second round backwards, so that what else the machine does
+# meets all alike. Compare the ratios: each is of two runs of one round.
 set -eu
 cd "$(dirname "$0")"
 rounds=${1:-8} seconds=${2:-3}

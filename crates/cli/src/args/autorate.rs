@@ -20,7 +20,8 @@ can ever reach. Each shaper starts at a third of MOST. A single rate never chang
 
 It sends 20 probes a second to the reflectors in turn. Over IPv4 it first asks for ICMP timestamps, which \
 show the delay of each direction; a reflector that does not answer them gets echo requests (ping). It needs \
-CAP_NET_ADMIN and CAP_NET_RAW, which root has. Ctrl-C restores what was there before.
+CAP_NET_ADMIN, CAP_NET_RAW and write access to /run/goodqueue; root has all of them. Ctrl-C restores what \
+was there before.
 
 --shaper shape: frames take a detour through this program, as in `goodqueue shape`. Use it for a queue that \
 the kernel lacks.";

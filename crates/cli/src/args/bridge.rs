@@ -15,8 +15,8 @@ kind: ARP, IPv6 neighbour discovery, VLAN tags, PPPoE and multicast. Neither end
 Give the two interfaces no addresses, and connect each to one end only. `goodqueue link set` \
 changes the link while it runs. Ctrl-C ends it and prints a report of the traffic.
 
-It needs CAP_NET_RAW, CAP_NET_ADMIN if an interface joins packets (GRO), and the folder /run/goodqueue; \
-root has all of them. If packets left too late because the machine could not keep up, the report says so.";
+It needs CAP_NET_RAW, CAP_NET_ADMIN if an interface joins packets (GRO), and write access to \
+/run/goodqueue; root has all of them. If packets left too late because the machine could not keep up, the report says so.";
 
 /// `goodqueue bridge`.
 #[derive(Args, Clone, Debug)]

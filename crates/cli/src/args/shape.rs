@@ -26,8 +26,8 @@ detour: frames pass from one interface to the other as over a cable, and neither
 The layouts of --layout tell hosts apart by the addresses in the packets. Behind address translation those \
 are one address: take the queue with nat=on above.
 
-It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late because \
-the machine could not keep up, the report says so.";
+It needs CAP_NET_ADMIN, CAP_NET_RAW and write access to /run/goodqueue; root has all of them. If packets \
+left too late because the machine could not keep up, the report says so.";
 
 /// `goodqueue shape`.
 #[derive(Args, Clone, Debug)]

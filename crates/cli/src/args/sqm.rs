@@ -22,8 +22,8 @@ Examples:
   goodqueue sqm stop eth0
 
 IFACE is the interface towards the modem. Use 85% to 95% of what the line carries in each \
-direction: the shaper must be the slowest link, so that the queue builds up here. It needs CAP_NET_ADMIN, \
-which root has. `stop` restores what was there before.";
+direction: the shaper must be the slowest link, so that the queue builds up here. It needs CAP_NET_ADMIN \
+and write access to /run/goodqueue; root has both. `stop` restores what was there before.";
 
 /// `goodqueue sqm`.
 #[derive(Args, Clone, Debug)]
@@ -98,22 +98,21 @@ pub(crate) fn shaper_rate(text: &str) -> Result<Rate, String> {
 /// The queues of a shaper, and the link behind it.
 #[derive(Args, Clone, Debug)]
 pub struct ShaperArgs {
-    /// A layout of sqm-scripts: piece_of_cake (the default), layer_cake, simple, simplest. If none is named
-    /// and the kernel, which is to shape, has no cake, it is simple
+    /// A layout of sqm-scripts: piece_of_cake, layer_cake, simple, simplest
+    /// [default: piece_of_cake; simple if the kernel shapes and has no cake]
     #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
     pub layout: Option<String>,
-    /// The kind of queue in both directions, with its parameters; `goodqueue queues` lists them. The kernel
-    /// shapes with cake, cake_mq and htb only; `shape` with all
+    /// The kind of queue in both directions, with its parameters; `goodqueue queues` lists them. The kernel's
+    /// queues can be cake, cake_mq or htb; `shape` takes any
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
     pub queue: Option<String>,
-    /// What the link behind the interface adds to packets, by the keywords of tc-cake(8): ethernet, docsis,
-    /// pppoe-ptm, atm, ...
+    /// Overhead of the link behind the interface, as a keyword of tc-cake(8), such as docsis or pppoe-ptm
     ///
     /// Which one to use on which line:
     ///   fibre, Ethernet       ethernet
     ///   cable                 docsis
     ///   VDSL2, G.fast         pppoe-ptm with PPPoE, otherwise bridged-ptm
-    ///   ADSL, VDSL over ATM   pppoe-llcsnap, bridged-llcsnap, ...; the modem knows
+    ///   ADSL, VDSL over ATM   pppoe-llcsnap, bridged-llcsnap, ...: see the modem's status page
     ///   not known             conservative on ADSL, otherwise ethernet
     ///   with a VLAN tag       append ,ether-vlan: pppoe-ptm,ether-vlan
     /// A framing (atm, ptm, noatm) works alone, or after a keyword to replace its framing:

@@ -81,7 +81,7 @@ impl Session<'_> {
         empty(&link);
         let fault = link.fault();
         let record = link.stop(own(&self.plan.warnings, self.test))?;
-        self::tell(&record, rates, self.told, self.json)?;
+        tell(&record, rates, self.plan, self.told, self.json)?;
         if let Some(target) = target {
             let page = target.write(&record)?;
             if !self.told.quiet {
@@ -108,12 +108,12 @@ pub(crate) fn empty(link: &Link) {
     }
 }
 
-fn tell(record: &Record, rates: [Rate; 2], told: &ToldArgs, json: bool) -> Result<(), Error> {
+fn tell(record: &Record, rates: [Rate; 2], plan: &Plan, told: &ToldArgs, json: bool) -> Result<(), Error> {
     if json {
         print_record(record)
     } else if told.quiet {
         Ok(())
     } else {
-        print(&table(record, rates.map(Some)))
+        print(&table(record, rates.map(Some), &plan.warnings))
     }
 }

@@ -131,8 +131,8 @@ fn what_doctor_says_was_measured_is_what_its_commands_print() {
     assert!(old == new, "docs/doctor.md is not current: see the head of this test");
 }
 
-/// The figures in "Measured here" of each rule are those of the pages that it cites, rounded. Those from a real
-/// kernel (`./vm`) cite no page.
+/// The figures in "Measured here" of each rule are those of the pages that it cites, rounded. Those from a
+/// real kernel (`./vm`) cite no page.
 #[test]
 fn each_figure_that_doctor_cites_is_on_the_page_that_it_names() {
     let page = std::fs::read_to_string(docs().join("doctor.md")).expect("the page");

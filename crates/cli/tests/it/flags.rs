@@ -233,7 +233,7 @@ fn each_direction_has_its_own_number_of_flows() {
         [up.count(), flows.len()]
     };
     assert_eq!([flows(""), flows("--flows 1,4"), flows("--flows 2")], [[3, 5], [1, 5], [2, 4]]);
-    refused(&format!("run {file} --flows 1,0"), &["--flows 1,0:", "flows = 0: it is 1 to 1000"]);
+    refused(&format!("run {file} --flows 1,0"), &["--flows 1,0:", "flows = 0: must be 1 to 1000"]);
     let record = record("rrul_be_nflows --flows 1,3 --length 1s --idle 100ms --queue codel");
     assert_eq!(record["test"]["flows"].as_array().map(Vec::len), Some(4));
 }

@@ -1,8 +1,10 @@
 //! The rules for the source tree: which crate may depend on which, and where things may be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use goodqueue_report::{Record, Run};
 use serde_json::Value;
 
 const OURS: &str = "goodqueue";
@@ -110,23 +112,50 @@ fn core_depends_on_nothing() {
     assert_eq!(dependencies()["goodqueue"], BTreeSet::new());
 }
 
-/// Every source file of our packages, by its path from the root.
-pub(crate) fn sources() -> Vec<(String, String)> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut folders = vec![root.join("crates"), root.join("python/src")];
+/// The files in some folders and below them that are wanted, by their paths from the root.
+fn files_below(folders: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if is_wanted(&path) {
                 let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
                 files.push((name, std::fs::read_to_string(&path).expect("text")));
             }
         }
     }
+    files
+}
+
+/// Every source file of our packages.
+pub(crate) fn sources() -> Vec<(String, String)> {
+    let is_rust = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
+    let files = files_below(&["crates", "python/src"], is_rust);
     assert!(files.len() > 100, "only {} files found", files.len());
+    files
+}
+
+/// Scripts outside of the folders that [`scripts`] searches.
+const SCRIPTS: [&str; 8] =
+    ["check", "vm", "platforms", "package", "same", "python/build", "python/check-aarch64", "fuzz/smoke"];
+
+/// Every script for a shell.
+fn scripts() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_script = |path: &Path| {
+        let first = std::fs::read(path).unwrap_or_default();
+        path.extension().is_some_and(|extension| extension == "sh")
+            || first.starts_with(b"#!/bin/sh")
+            || first.starts_with(b"#!/usr/bin/env bash")
+    };
+    let mut files = files_below(&["crates", "packaging"], is_script);
+    let others = SCRIPTS.map(|name| (name.to_owned(), std::fs::read_to_string(root.join(name)).expect(name)));
+    assert!(files.len() > 10, "only {} scripts found", files.len());
+    files.extend(others);
     files
 }
 
@@ -237,14 +266,18 @@ fn comments_end_at_110_columns() {
     let is_prose = |line: &str| {
         !line.contains("  ") && !["|", "GOODQUEUE_", "assert"].iter().any(|word| line.contains(word))
     };
-    let too_wide = |line: &&str| {
-        let comment = line.trim_start();
-        comment.starts_with("//") && line.chars().count() > 110 && is_prose(comment)
-    };
     let mut wide = Vec::new();
-    for (name, text) in sources() {
-        wide.extend(text.lines().filter(too_wide).map(|line| format!("{name}: {line}")));
-    }
+    let mut look = |files: Vec<(String, String)>, begin: &str| {
+        let too_wide = |line: &&str| {
+            let comment = line.trim_start();
+            comment.starts_with(begin) && line.chars().count() > 110 && is_prose(comment)
+        };
+        for (name, text) in files {
+            wide.extend(text.lines().filter(too_wide).map(|line| format!("{name}: {line}")));
+        }
+    };
+    look(sources(), "//");
+    look(scripts(), "#");
     assert!(wide.is_empty(), "comments wider than 110 columns:\n{}", wide.join("\n"));
 }
 
@@ -271,7 +304,7 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
 /// Prose of pages ends at 110 columns; tables, code, headings, pictures and quotations may be wider.
 #[test]
 fn prose_of_pages_ends_at_110_columns() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = std::fs::read_dir(root.join("docs")).expect("a folder").flatten();
     let docs = docs.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".md").map(String::from));
     let by_hand = docs.filter(|name| !WRITTEN.contains(&name.as_str())).map(|name| format!("docs/{name}.md"));
@@ -301,7 +334,7 @@ fn is_file_path(words: &str) -> bool {
 /// Paths on these pages count from the root, from `crates/`, or from the folder of the page.
 #[test]
 fn pages_name_files_that_exist() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (page, folder) in [("ARCHITECTURE.md", ""), ("vectors/README.md", "vectors")] {
         let text = std::fs::read_to_string(root.join(page)).expect("text");
         // Every second part is within backticks.
@@ -312,5 +345,16 @@ fn pages_name_files_that_exist() {
             let is_there = ["", "crates", folder].iter().any(|place| root.join(place).join(file).is_file());
             assert!(is_there, "{page} names {file}, which does not exist");
         }
+    }
+}
+
+/// The report depends on no other crate, so it has its own list of queues.
+#[test]
+fn the_page_of_a_report_explains_every_queue() {
+    for info in &goodqueue::spec::CATALOGUE {
+        let run = Run { queue: info.name.into(), ..Run::default() };
+        let page = goodqueue_report::html(&Record { runs: vec![run], ..Record::default() });
+        let is_there = page.contains(&format!("<dt id=\"w-{}\" ", info.name));
+        assert!(is_there, "crates/report/src/page/glossary.rs does not explain {}", info.name);
     }
 }

@@ -9,8 +9,8 @@ words! { Diffserv:
     Precedence = "precedence",
 }
 words! { Isolation:
-    TripleIsolate = "triple-isolate", DualSrchost = "dual-srchost", DualDsthost = "dual-dsthost", Flows = "flows",
-    Hosts = "hosts", Srchost = "srchost", Dsthost = "dsthost", Flowblind = "flowblind",
+    TripleIsolate = "triple-isolate", DualSrchost = "dual-srchost", DualDsthost = "dual-dsthost",
+    Flows = "flows", Hosts = "hosts", Srchost = "srchost", Dsthost = "dsthost", Flowblind = "flowblind",
 }
 words! { Framing: None = "noatm", Atm = "atm", Ptm = "ptm" }
 words! { AckFilter: Off = "off", On = "on", Aggressive = "aggressive" }
@@ -107,13 +107,15 @@ macro_rules! setup {
         $($own)*
         ack_filter "ack-filter": AckFilter = AckFilter::Off, word::<AckFilter>(),
             "drops acknowledgements that a later one makes redundant", "sch_cake.c:cake_ack_filter";
-        split_gso "split-gso": bool = true, SWITCH, "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
+        split_gso "split-gso": bool = true, SWITCH,
+            "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
         wash: bool = false, SWITCH,
             "sets the DSCP to 0 after it has selected the tin", "sch_cake.c:cake_handle_diffserv";
         nat: bool = false, SWITCH,
-            "tells hosts apart behind address translation; in sqm and shape, for others it has no effect", "sch_cake.c:cake_update_flowkeys";
+            "tells hosts behind address translation apart; only sqm and shape use it",
+            "sch_cake.c:cake_update_flowkeys";
         memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
-            "largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB",
+            "largest memory of queued packets; off: 4 * bandwidth * rtt, at least 4 MiB",
             "sch_cake.c:cake_reconfigure";
         fwmark: u32 = 0, count(0, u32::MAX as u64),
             "bits of the firewall mark that select the tin", "sch_cake.c:cake_select_tin";
@@ -126,7 +128,8 @@ setup! {
     {
         /// Parameters of `cake` (tc-cake(8)).
         pub struct Params: "cake": positional,
-            "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's overhead",
+            "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's \
+                overhead",
             "Linux 6.1 sch_cake.c";
     }
     {

@@ -254,7 +254,8 @@ impl Vars {
 
     /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down
     /// to its first use of `drop`).
-    // The simulator's performance bars need it inlined: docs/performance.md, "Inlining".
+    // The bars of fq_codel and of the simulator need it inlined: docs/performance.md, "What the inline
+    // attributes gain in time".
     #[inline(always)]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,

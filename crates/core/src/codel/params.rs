@@ -8,10 +8,12 @@ use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `codel` (tc-codel(8)).
-    pub struct Params: "codel", "one queue that keeps the standing sojourn time at target by dropping or marking",
+    pub struct Params: "codel",
+        "one queue that keeps the standing sojourn time at target by dropping or marking",
         "RFC 8289, Linux 6.1 sch_codel.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_codel.c:codel_qdisc_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS),
+        "largest number of queued packets", "sch_codel.c:codel_qdisc_enqueue";
     target: Span = Span::from_millis(5), time(Span::from_micros(2), MAX_TIME),
         "acceptable standing sojourn time", "RFC 8289 section 4.3";
     interval: Span = Span::from_millis(100), time(Span::from_micros(2), MAX_TIME),

@@ -323,22 +323,35 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
 
     /// Enqueues a packet that has passed all checks; `memory_used` includes it (the end of Linux
     /// `dualpi2_enqueue_skb`).
-    fn append(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
+    fn append(
+        &mut self,
+        now: Nanos,
+        which: usize,
+        packet: P,
+        memory_used: u64,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        let stamped = Stamped { packet, arrived: now.0 };
+        let is_queued = if which == L {
+            let is_stepped = self.l_packets >= self.params.min_qlen_step;
+            self.arena.push(&mut self.halves[L], stamped, u32::from(is_stepped))
+        } else {
+            self.arena.push(&mut self.halves[C], stamped, 0)
+        };
+        if !is_queued {
+            // Not reached: fewer than `limit` packets are queued, and there are at least `limit` places.
+            return self.refuse(now, packet, Reason::Limit, observer);
+        }
         self.packets += 1;
         self.memory_used = memory_used;
         self.backlog += u64::from(packet.len());
-        let stamped = Stamped { packet, arrived: now.0 };
-        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
-        // places.
         if which == L {
             self.counters.pkts_in_l += 1;
             self.l_packets += 1;
-            let is_stepped = self.l_packets > self.params.min_qlen_step;
-            self.arena.push(&mut self.halves[L], stamped, u32::from(is_stepped));
         } else {
             self.counters.pkts_in_c += 1;
-            self.arena.push(&mut self.halves[C], stamped, 0);
         }
+        Verdict::Enqueued
     }
 
     /// Enqueues or refuses one packet or one segment of a super-packet, with all checks (Linux
@@ -365,7 +378,10 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
                 }
             }
         }
-        self.append(now, which, packet, memory_used);
+        let verdict = self.append(now, which, packet, memory_used, observer);
+        if verdict != Verdict::Enqueued {
+            return verdict;
+        }
         let counters = &mut self.counters;
         if self.packets > counters.maxq || memory_used > counters.max_memory_used {
             counters.maxq = counters.maxq.max(self.packets);
@@ -469,8 +485,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         if packet.len() > bounds.len || self.packets >= bounds.packets || memory_used > bounds.memory {
             return self.enqueue_or_cut(now, packet, observer);
         }
-        self.append(now, self.classify(&packet), packet, memory_used);
-        Verdict::Enqueued
+        self.append(now, self.classify(&packet), packet, memory_used, observer)
     }
 
     /// Linux `dualpi2_qdisc_dequeue`.
@@ -534,5 +549,21 @@ impl<P: Packet, M: Memory, D: Draws> Inspect for DualPi2<P, M, D> {
         each("step_marks", counters.step_marks);
         each("maxq", u64::from(counters.maxq));
         each("max_memory_used", counters.max_memory_used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        let parts = (Rng::new(1), alloc::vec![Slot::default(); 3]);
+        let mut queue =
+            <DualPi2<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts).expect("it is built");
+        queue.limit = 9;
+        crate::queue::tests::comes_back_without_a_place(queue);
     }
 }

@@ -61,7 +61,8 @@ const MAX_TYPICAL: Span = Span(MAX_MICROS.0 / 6);
 params! {
     /// Parameters of `dualpi2`, with the words of Linux 6.17 (tc-dualpi2(8)). Gains are in millionths of 1/s.
     pub struct Params: "dualpi2",
-        "two queues: one for L4S, with immediate marks, and one for other traffic, kept at target; flows get equal rates",
+        "two queues: one for L4S, with immediate marks, and one for other traffic, kept at target; flows get \
+            equal rates",
         "RFC 9332, tc-dualpi2(8) of Linux 6.17";
 
     limit: u32 = 10_000, packets(1, MAX_PACKETS), "largest number of queued packets", "tc-dualpi2(8)";
@@ -87,7 +88,7 @@ params! {
     c_protection: u8 = 10, count(0, 100).also(&["classic_protection"]),
         "smallest share of the line for the classic queue, percent", "RFC 9332 section 4.2.2, tc-dualpi2(8)";
     max_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_MICROS),
-        "longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is given",
+        "longest round trip: gives target, tupdate, alpha and beta; default 6 * typical_rtt, if that is given",
         "RFC 9332 appendix A.1, tc-dualpi2(8)";
     typical_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_TYPICAL),
         "usual round trip, with max_rtt", "RFC 9332 appendix A.1, tc-dualpi2(8)";

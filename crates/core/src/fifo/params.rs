@@ -8,21 +8,25 @@ use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `pfifo`.
-    pub struct PfifoParams: "pfifo": positional, "first in, first out, limited in packets", "Linux 6.1 sch_fifo.c";
+    pub struct PfifoParams: "pfifo": positional, "first in, first out, limited in packets",
+        "Linux 6.1 sch_fifo.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_fifo.c:pfifo_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS),
+        "largest number of queued packets", "sch_fifo.c:pfifo_enqueue";
 }
 
 params! {
     /// Parameters of `bfifo`.
-    pub struct BfifoParams: "bfifo": positional, "first in, first out, limited in bytes", "Linux 6.1 sch_fifo.c";
+    pub struct BfifoParams: "bfifo": positional, "first in, first out, limited in bytes",
+        "Linux 6.1 sch_fifo.c";
 
     limit: u32 => Required, bytes(1, MAX_BYTES), "largest number of queued bytes", "sch_fifo.c:bfifo_enqueue";
 }
 
 params! {
     /// Parameters of `fifo`.
-    pub struct FifoParams: "fifo": positional, "first in, first out, as deep as the link sends in a given time",
+    pub struct FifoParams: "fifo": positional,
+        "first in, first out, as deep as the link sends in a given time",
         "Linux 6.1 sch_fifo.c (bfifo)";
 
     time: Span => Required, time(Span::from_micros(1), Span::from_secs(3600)),

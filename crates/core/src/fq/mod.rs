@@ -200,14 +200,22 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Enqueues a packet of a flow that is below its limit (the end of Linux `fq_enqueue`).
-    fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
+    fn put(
+        &mut self,
+        index: u32,
+        now: Nanos,
+        packet: &P,
+        (time, is_timed): (Nanos, bool),
+        observer: &mut impl Owner<P>,
+    ) -> Verdict {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];
+        if !self.nodes.push(flow, packet, time, is_timed) {
+            // Not reached: fewer than `limit` packets are queued, and there are at least `limit` places.
+            return self.refuse_over_limit(now, packet, observer);
+        }
         flow.qlen += 1;
         self.backlog.add(packet.len());
-        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
-        // places.
-        self.nodes.push(flow, packet, time, is_timed);
         if let Some(since) = flow.idle_since() {
             self.table.inactive -= 1;
             flow_add_tail(flows, &mut self.lists.new_flows, index);
@@ -370,8 +378,8 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
             if flow.key == key {
                 let is_same = owner.is_none_or(|socket| flow.socket_hash == socket.hash);
                 if is_same && flow.qlen < self.params.flow_limit {
-                    let time = origin.departure.unwrap_or(now);
-                    return self.put(index, now, &packet, time, origin.departure.is_some());
+                    let time = (origin.departure.unwrap_or(now), origin.departure.is_some());
+                    return self.put(index, now, &packet, time, observer);
                 }
                 break;
             }
@@ -465,5 +473,24 @@ impl<P: Packet, M: Memory> Inspect for Fq<P, M> {
         each("pkts_too_long", self.counters.pkts_too_long);
         each("horizon_drops", self.counters.horizon_drops);
         each("horizon_caps", self.counters.horizon_caps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        for flows in [0, 4] {
+            let parts =
+                (alloc::vec![NIL; 4], alloc::vec![Flow::default(); flows], alloc::vec![Node::default(); 3]);
+            let queue = <Fq<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
+            let mut queue = queue.expect("it is built");
+            queue.limit = 9;
+            crate::queue::tests::comes_back_without_a_place(queue);
+        }
     }
 }

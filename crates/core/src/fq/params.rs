@@ -17,7 +17,8 @@ params! {
         "Linux 6.1 sch_fq.c";
 
     limit: u32 = 10_000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_fq.c:fq_enqueue";
-    flow_limit: u32 = 100, packets(1, u32::MAX as u64), "largest number of packets of a flow", "sch_fq.c:fq_enqueue";
+    flow_limit: u32 = 100, packets(1, u32::MAX as u64),
+        "largest number of packets of a flow", "sch_fq.c:fq_enqueue";
     flows: u32 = 4096, count(1, 65_536),
         "number of flows for which there is memory; Linux allocates it when needed", "sch_fq.c:fq_classify";
     buckets: u32 = 1024, count(1, 1 << 18),

@@ -15,8 +15,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(packet);
         if self.backlog.packets >= self.limit {
-            self.counters.drop_overlimit += 1;
-            return refuse(now, packet, Reason::Limit, observer);
+            return self.refuse_over_limit(now, packet, observer);
         }
         let mut time = now;
         if let Some(departure) = origin.departure {
@@ -36,15 +35,29 @@ impl<P: Packet, M: Memory> Fq<P, M> {
                 self.counters.flows_plimit += 1;
                 refuse(now, packet, Reason::FlowLimit, observer)
             }
-            Some(_) => self.put(index, now, packet, time, is_timed),
+            Some(_) => self.put(index, now, packet, (time, is_timed), observer),
             None => {
+                if !self.nodes.push(&mut self.internal, packet, time, is_timed) {
+                    // Not reached, as in [`Self::put`].
+                    return self.refuse_over_limit(now, packet, observer);
+                }
                 self.internal.qlen += 1;
                 self.backlog.add(packet.len());
-                self.nodes.push(&mut self.internal, packet, time, is_timed);
                 self.counters.internal_packets += 1;
                 Verdict::Enqueued
             }
         }
+    }
+
+    /// Drops an arrival for which there is no room.
+    pub(super) fn refuse_over_limit(
+        &mut self,
+        now: Nanos,
+        packet: &P,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        self.counters.drop_overlimit += 1;
+        refuse(now, packet, Reason::Limit, observer)
     }
 
     /// The index of a packet's flow, which is created if needed; [`NIL`] if no flow is free

@@ -194,13 +194,15 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         Verdict::Dropped(reason)
     }
 
-    /// Puts an arrival at the tail of its bucket. There is a free slot: fewer than `limit` packets are
-    /// queued, and `limit` is at most the number of slots.
-    fn append(&mut self, now: Nanos, bucket: u32, packet: P) -> Verdict {
+    /// Puts an arrival at the tail of its bucket.
+    fn append(&mut self, now: Nanos, bucket: u32, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let flows = self.flows.as_mut();
         let flow = &mut flows[bucket as usize];
         let (len, truesize) = (packet.len(), packet.truesize());
-        self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0);
+        if !self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0) {
+            // Not reached: fewer than `limit` packets are queued, and there are at least `limit` slots.
+            return self.refuse(now, bucket, packet, Reason::Limit, observer);
+        }
         self.memory_usage = self.memory_usage.wrapping_add(truesize);
         self.held.bytes += u64::from(len);
         if flow.next == UNLISTED {
@@ -222,7 +224,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         }
         self.counters.ecn_mark += 1;
         observer.marked(now, &packet, Reason::Pie);
-        self.append(now, bucket, packet)
+        self.append(now, bucket, packet, observer)
     }
 }
 
@@ -301,7 +303,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         if flow.vars.drop_early(&self.law, flow.backlog, packet.len(), &mut self.draws) {
             return self.chosen(now, bucket, packet, observer);
         }
-        self.append(now, bucket, packet)
+        self.append(now, bucket, packet, observer)
     }
 
     /// Linux `fq_pie_qdisc_dequeue`.
@@ -381,5 +383,14 @@ mod tests {
         let parts = (Rng::new(1), alloc::vec![], alloc::vec![Slot::default(); 2]);
         let queue = <FqPie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
         assert_eq!(queue.err(), Some(BuildError::NoPlace));
+    }
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        let parts = (Rng::new(1), alloc::vec![Flow::default(); 4], alloc::vec![Slot::default(); 3]);
+        let mut queue =
+            <FqPie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts).expect("it is built");
+        (queue.limit, queue.held.left) = (9, 9);
+        crate::queue::tests::comes_back_without_a_place(queue);
     }
 }

@@ -14,7 +14,8 @@ params! {
     pub struct Params: "fq_pie", "a bucket per flow served in turn, new flows first, each under pie",
         "Linux 6.1 sch_fq_pie.c";
 
-    limit: u32 = 10_240, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_fq_pie.c:fq_pie_qdisc_enqueue";
+    limit: u32 = 10_240, packets(1, MAX_PACKETS),
+        "largest number of queued packets", "sch_fq_pie.c:fq_pie_qdisc_enqueue";
     flows: u32 = 1024, count(1, 65_536), "buckets that flows are hashed into", "sch_fq_pie.c:fq_pie_init";
     target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
         "target of the queueing delay", "RFC 8033 section 4.2, sch_pie.c:pie_change";

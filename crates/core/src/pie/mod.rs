@@ -189,12 +189,13 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
             self.counters.ecn_mark += 1;
             observer.marked(now, &packet, Reason::Pie);
         }
+        if !self.ring.push(Stamped { packet, tick: self.law.stamp(now) }) {
+            // Not reached: fewer than `limit` packets are queued, and there are at least `limit` places.
+            return self.refuse(now, packet, Reason::Limit, observer);
+        }
         self.counters.packets_in += 1;
         self.counters.maxq = self.counters.maxq.max(queued);
         self.backlog = self.backlog.wrapping_add(packet.len());
-        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
-        // places.
-        self.ring.push(Stamped { packet, tick: self.law.stamp(now) });
         Verdict::Enqueued
     }
 
@@ -237,5 +238,21 @@ impl<P: Packet, M: Memory, D: Draws> Inspect for Pie<P, M, D> {
         each("dropped", self.counters.dropped);
         each("maxq", u64::from(self.counters.maxq));
         each("ecn_mark", self.counters.ecn_mark);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        let parts = (Rng::new(1), alloc::vec![Stamped::default(); 3]);
+        let mut queue =
+            <Pie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts).expect("it is built");
+        queue.limit = 9;
+        crate::queue::tests::comes_back_without_a_place(queue);
     }
 }

@@ -10,10 +10,12 @@ use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// Parameters of `pie` (tc-pie(8)).
-    pub struct Params: "pie", "one queue that keeps the delay at target by dropping arrivals with a probability",
+    pub struct Params: "pie",
+        "one queue that keeps the delay at target by dropping arrivals with a probability",
         "RFC 8033, Linux 6.1 sch_pie.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_pie.c:pie_qdisc_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS),
+        "largest number of queued packets", "sch_pie.c:pie_qdisc_enqueue";
     target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
         "target of the queueing delay", "RFC 8033 section 4.2, sch_pie.c:pie_change";
     tupdate: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),

@@ -30,6 +30,8 @@ impl Line {
 
     /// Begins a packet of `bytes` at `now`, not before the end of the last packet. Returns when it ends: at
     /// `now` or later, or `Nanos(u64::MAX)` if it never ends.
+    // The attributes of `port/` are measured together: docs/performance.md, "What the inline attributes gain
+    // in time". Without the forced ones, these two among them, a packet takes 40 to 58 % longer.
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {

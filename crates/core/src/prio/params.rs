@@ -10,7 +10,7 @@ use crate::{Configurable, Fifo, Packet, Queue};
 params! {
     /// Parameters of `pfifo_fast`.
     pub struct PfifoFastParams: "pfifo_fast": positional,
-        "three FIFOs by the TOS bits, the first that has a packet sends it: Linux's default for a long time",
+        "three FIFOs, chosen by the TOS bits; the first with a packet sends: Linux's default for a long time",
         "tc-pfifo_fast(8), Linux 6.1 sch_generic.c";
 
     limit: u32 = 1000, packets(1, MAX_PACKETS),
@@ -19,7 +19,8 @@ params! {
 
 params! {
     /// Parameters of `prio` (tc-prio(8)).
-    pub struct Params: "prio", "bands by the TOS bits, each a queue, the first that has a packet sends it",
+    pub struct Params: "prio",
+        "a queue for each band, chosen by the TOS bits; the first band with a packet sends",
         "tc-prio(8), Linux 6.1 sch_prio.c",
         leaf("pfifo:1000", "the queue of each class", "tc-prio(8), tc-drr(8): pfifo by default");
 

@@ -545,7 +545,9 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());
-        let Some(place) = self.buckets.as_mut().get_mut(bucket as usize) else {
+        // There is always a place: at most `limit` packets are queued, and there is one place more.
+        let place = self.buckets.as_mut().get_mut(bucket as usize).filter(|_| self.nodes.has_place());
+        let Some(place) = place else {
             return self.refuse(now, packet, observer);
         };
         let slots = self.slots.as_mut();
@@ -612,5 +614,26 @@ impl<P: Packet, M: Memory, D: Draws> Inspect for Sfq<P, M, D> {
         each("forced_mark", self.counters.forced_mark);
         each("prob_mark_head", self.counters.prob_mark_head);
         each("forced_mark_head", self.counters.forced_mark_head);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        let parts = (
+            Rng::new(1),
+            alloc::vec![NIL; 4],
+            alloc::vec![Slot::default(); 4],
+            alloc::vec![Node::default(); 3],
+        );
+        let mut queue =
+            <Sfq<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts).expect("it is built");
+        (queue.limit, queue.held.left) = (9, 9);
+        crate::queue::tests::comes_back_without_a_place(queue);
     }
 }

@@ -18,7 +18,8 @@ params! {
     limit: u32 = 127, packets(2, MAX_PACKETS), "largest number of queued packets", "sch_sfq.c:sfq_change";
     flows: u32 = 128, count(1, 65_408),
         "slots: most flows that are queued at once", "sch_sfq.c:sfq_change";
-    depth: u32 = MAX_DEPTH, packets(1, MAX_DEPTH as u64), "largest number of packets of a flow", "sch_sfq.c:sfq_enqueue";
+    depth: u32 = MAX_DEPTH, packets(1, MAX_DEPTH as u64),
+        "largest number of packets of a flow", "sch_sfq.c:sfq_enqueue";
     divisor: u32 = 1024, count(1, 65_536),
         "buckets that flows are hashed into; only a power of two of them is used", "sch_sfq.c";
     quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),

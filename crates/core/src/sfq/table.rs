@@ -44,6 +44,14 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
+    /// Whether a place is free.
+    pub(super) fn has_place<P: Copy>(&self) -> bool
+    where
+        S: Storage<Node<P>>,
+    {
+        (self.free as usize) < self.nodes.as_ref().len()
+    }
+
     /// Puts a packet in a free place, which must exist, and returns the place.
     fn place<P: Copy>(&mut self, packet: P, prev: u32) -> u32
     where

@@ -25,7 +25,8 @@ params! {
         "rate of the bucket, kept as whole bytes per second", "sch_tbf.c:tbf_change";
     burst: u32 => Required, bytes(1, MAX_BYTES).also(&["buffer", "maxburst"]),
         "depth of the bucket; longer packets are dropped", "sch_tbf.c:tbf_change";
-    limit: u64 => Required, bytes(1, MAX_BYTES), "largest number of bytes that wait for tokens", "sch_tbf.c:tbf_change";
+    limit: u64 => Required, bytes(1, MAX_BYTES),
+        "largest number of bytes that wait for tokens", "sch_tbf.c:tbf_change";
     peakrate: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
         "rate that not even a burst exceeds", "sch_tbf.c:tbf_change";
     minburst: Option<u32> => Mtus(1), bytes(1, MAX_BYTES).also(&["mtu"]),

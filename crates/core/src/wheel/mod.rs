@@ -42,8 +42,8 @@ use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{
-    Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats,
-    Verdict,
+    Backlog, BuildError, Configurable, Inspect, Link, Nanos, Observer, Owner, Packet, Queue, Reason, Span,
+    Stats, Verdict,
 };
 
 /// Maximum number of slots of a wheel.
@@ -147,15 +147,24 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         departure.0.div_ceil(self.params.granularity.0).min(last)
     }
 
-    /// Puts a packet into a slot in the future.
-    fn throttle(&mut self, slot: u64, packet: P) {
+    /// Drops an arrival for which there is no room.
+    fn refuse(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.counters.overlimit += 1;
+        observer.dropped(now, packet, Reason::Limit);
+        Verdict::Dropped(Reason::Limit)
+    }
+
+    /// Puts a packet into a slot in the future; `false` if there is no place for it.
+    fn throttle(&mut self, slot: u64, packet: P) -> bool {
         let place = self.place(slot);
-        self.counters.throttled += 1;
-        if let Some(list) = self.slots.as_mut().get_mut(place as usize) {
-            self.arena.push(list, packet, 0);
+        let list = self.slots.as_mut().get_mut(place as usize);
+        if !list.is_some_and(|list| self.arena.push(list, packet, 0)) {
+            return false;
         }
+        self.counters.throttled += 1;
         self.bits.set(place);
         self.next = self.next.min(slot);
+        true
     }
 
     fn take_slot(&mut self, place: u32) {
@@ -245,9 +254,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Wheel<P, M> {
 impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if self.qlen >= self.limit {
-            self.counters.overlimit += 1;
-            observer.dropped(now, packet, Reason::Limit);
-            return Verdict::Dropped(Reason::Limit);
+            return self.refuse(now, packet, observer);
         }
         let asked = observer.origin(&packet).departure;
         if asked.is_some_and(|at| at.since(now) > self.horizon()) && self.count > 0 {
@@ -259,16 +266,16 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
             self.counters.horizon_caps += 1;
         }
         self.turn(now);
+        let is_queued = match asked.map(|at| self.slot_for(at)) {
+            Some(slot) if slot > self.turned => self.throttle(slot, packet),
+            _ => self.arena.push(&mut self.due, packet, 0),
+        };
+        if !is_queued {
+            // Not reached: fewer than `limit` packets are queued, and there are at least `limit` places.
+            return self.refuse(now, packet, observer);
+        }
         self.qlen += 1;
         self.bytes += u64::from(packet.len());
-        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
-        // places.
-        match asked.map(|at| self.slot_for(at)) {
-            Some(slot) if slot > self.turned => self.throttle(slot, packet),
-            _ => {
-                self.arena.push(&mut self.due, packet, 0);
-            }
-        }
         Verdict::Enqueued
     }
 
@@ -310,5 +317,21 @@ impl<P: Packet, M: Memory> Inspect for Wheel<P, M> {
         each("overlimit", self.counters.overlimit);
         each("horizon_drops", self.counters.horizon_drops);
         each("horizon_caps", self.counters.horizon_caps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
+    #[test]
+    fn a_packet_without_a_place_comes_back() {
+        let parts = (alloc::vec![], alloc::vec![], alloc::vec![Slot::default(); 3]);
+        let mut queue =
+            <Wheel<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts).expect("it is built");
+        queue.limit = 9;
+        crate::queue::tests::comes_back_without_a_place(queue);
     }
 }

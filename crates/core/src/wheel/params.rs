@@ -20,7 +20,8 @@ params! {
     horizon: Span = Span::from_secs(1), time(Span::from_micros(1), Span::from_secs(3600)),
         "how far in the future a packet may ask to leave", "Saeed et al., Carousel, SIGCOMM 2017";
     horizon_drop: bool = false, SWITCH,
-        "drops packets beyond the horizon; off: they leave at the horizon", "Saeed et al., Carousel, SIGCOMM 2017";
+        "drops packets beyond the horizon; off: they leave at the horizon",
+        "Saeed et al., Carousel, SIGCOMM 2017";
 }
 
 impl Params {

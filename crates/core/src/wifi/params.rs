@@ -37,9 +37,11 @@ params! {
         "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits on pending airtime",
         "net/mac80211";
 
-    limit: u32 = 8192, packets(0, MAX_PACKETS), "largest number of packets queued on the radio", "fq_impl.h:fq_init";
+    limit: u32 = 8192, packets(0, MAX_PACKETS),
+        "largest number of packets queued on the radio", "fq_impl.h:fq_init";
     memory_limit: u32 = 16 << 20, bytes(0, MAX_BYTES),
-        "largest memory of packets queued on the radio; Linux has 4m without VHT", "tx.c:ieee80211_txq_setup_flows";
+        "largest memory of packets queued on the radio; Linux has 4m without VHT",
+        "tx.c:ieee80211_txq_setup_flows";
     quantum: u32 = 300, bytes(1, 1 << 20), "bytes a flow may send in one turn", "fq_impl.h:fq_init";
     target: Span = Span::from_millis(20), time(Span::from_micros(2), MAX_TIME),
         "acceptable standing sojourn time", "tx.c:ieee80211_txq_setup_flows";
@@ -61,7 +63,8 @@ params! {
     airtime_tx: bool = true, SWITCH, "airtime to a station counts against it", "debugfs.c:airtime_flags";
     airtime_rx: bool = true, SWITCH, "airtime from a station counts against it", "debugfs.c:airtime_flags";
     airtime_fairness: bool = true, SWITCH,
-        "queues are scheduled at the head of their list, not at the tail", "NL80211_EXT_FEATURE_AIRTIME_FAIRNESS";
+        "queues are scheduled at the head of their list, not at the tail",
+        "NL80211_EXT_FEATURE_AIRTIME_FAIRNESS";
     sparse_stations: bool = false, SWITCH,
         "stations that become active go first, for one weight of airtime",
         "Ending the Anomaly, ATC 2017, section 3.2; not in Linux 6.1";
@@ -77,7 +80,8 @@ params! {
     aql_limit_high: PerAc = PerAc([12_000; 4]), time(Span::ZERO, AQL_MOST),
         "pending airtime that a station may have below the threshold", "tx.c:ieee80211_txq_airtime_check";
     hz: u32 = 250, count(10, 1000),
-        "clock ticks in a second; a station is active for a tenth of one after it was scheduled", "Kconfig.hz";
+        "clock ticks in a second; a station is active for a tenth of one after it was scheduled",
+        "Kconfig.hz";
     band: Band = Band::Ghz5, word::<Band>(), "2.4 or 5 GHz: the table of legacy rates", "airtime.c";
     ath9k_scheduler: bool = false, SWITCH,
         "a queue that becomes active goes to the tail of its list, and no airtime is forgotten",

@@ -337,7 +337,7 @@ fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Optio
     // A frame larger than the bucket of a tbf never passes it.
     let least = if kind == ShaperKind::Tbf { ETHERNET_FRAME } else { 1 };
     if let Some(burst) = burst.filter(|_| depth < least) {
-        let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);
+        let what = format!("burst of {} bytes: must be {least} to {}", burst.value, u32::MAX);
         return Err(Wrong::new(burst.at, what));
     }
     Ok(Some(ShaperWords { kind, rate: section.required("rate", rate)?, burst: depth }))

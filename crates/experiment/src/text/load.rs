@@ -307,7 +307,7 @@ fn read_test(root: &Section<'_>, about: &str, far: &Far) -> Read<(Test, bool)> {
         with: with.unwrap_or_default().into_iter().map(|word| word.value.to_string()).collect(),
     };
     if params.step > params.length {
-        let what = format!("step = \"{}\": it is at most the length, {}", params.step, params.length);
+        let what = format!("step = \"{}\": must be at most the length, {}", params.step, params.length);
         return Err(Wrong::new(section.at, what));
     }
     if let Some(name) = section.read("name", read::text)? {

@@ -279,7 +279,9 @@ pub(super) fn count(key: &Key, kind: Kind, value: &Value<'_>) -> Read<u64> {
     let DeValue::Integer(number) = value.get_ref() else { return Err(wrong_type(key, kind, value)) };
     match u64::from_str_radix(number.as_str(), number.radix()) {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Wrong::new(value.span().start, format!("{} = {number}: it is {least} to {most}", key.name))),
+        _ => {
+            Err(Wrong::new(value.span().start, format!("{} = {number}: must be {least} to {most}", key.name)))
+        }
     }
 }
 
@@ -295,7 +297,7 @@ pub(super) fn span(key: &Key, kind: Kind, value: &Value<'_>) -> Read<Span> {
     let span: Span = unit(key, kind, value)?;
     match kind {
         Kind::Time { least, most } if span < least || span > most => {
-            let what = format!("{} = \"{span}\": it is {least} to {most}", key.name);
+            let what = format!("{} = \"{span}\": must be {least} to {most}", key.name);
             Err(Wrong::new(value.span().start, what))
         }
         _ => Ok(span),
@@ -363,7 +365,7 @@ pub(super) fn number(key: &Key, kind: Kind, value: &Value<'_>) -> Read<f64> {
         _ => (i32::MIN, i32::MAX),
     };
     let given = given.filter(|given| (f64::from(least)..=f64::from(most)).contains(given));
-    given.ok_or_else(|| Wrong::new(value.span().start, format!("{}: it is {least} to {most}", key.name)))
+    given.ok_or_else(|| Wrong::new(value.span().start, format!("{}: must be {least} to {most}", key.name)))
 }
 
 /// A value that its type parses from text: a queue, a mark, a congestion control.

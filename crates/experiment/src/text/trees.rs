@@ -155,7 +155,7 @@ fn class_text(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
     }
     let ceil = section.read("ceil", read::rate)?;
     if let Some(low) = ceil.filter(|ceil| ceil.value < rate) {
-        let what = format!("ceil = \"{}\": it is at least the rate, {rate}", low.value);
+        let what = format!("ceil = \"{}\": must be at least the rate, {rate}", low.value);
         return Err(Wrong::new(low.at, what));
     }
     let small = |name| section.plain(name, small);

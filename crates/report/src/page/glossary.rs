@@ -137,7 +137,7 @@ const QUEUES: &[Entry] = &[
     entry(
         "cake_mq",
         "cake_mq",
-        "Several cakes, one for each hardware queue or thread, that share one rate without locks: each looks every 200 us how many send, and takes its part (Linux 7.0).",
+        "Several cakes, one for each hardware queue or thread, that share one rate without locks: every 200 us each checks how many are active, and takes its share (Linux 7.0).",
     ),
     entry(
         "pie",

@@ -513,7 +513,7 @@ fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
                 queue.max,
                 BQL_MAX,
                 what,
-                "The device runs empty between two packets, and the line stands still.",
+                "The device runs empty between two packets, and the line is idle.",
             ));
         }
         let time = time.filter(|time| *time > TARGET)?;

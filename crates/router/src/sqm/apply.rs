@@ -249,14 +249,19 @@ fn hold(name: &str, index: u32, states: &States) -> Result<Lock> {
 /// # Errors
 /// `Refused` with the names that there are.
 pub fn find<'a>(all: &'a [Interface], name: &str) -> Result<&'a Interface> {
-    let others = all.iter().filter(|interface| !interface.is_loopback);
-    let names = || others.clone().map(|interface| interface.name.as_str()).collect::<Vec<_>>().join(", ");
+    let others = || {
+        let others = all.iter().filter(|interface| !interface.is_loopback);
+        match others.map(|interface| interface.name.as_str()).collect::<Vec<_>>()[..] {
+            [] => "this host has no interface but loopback".to_owned(),
+            ref names => format!("the interfaces are {}", names.join(", ")),
+        }
+    };
     let found = all.iter().find(|interface| interface.name == name);
     match found {
-        None => Err(Error::Refused(format!("there is no interface {name}; the interfaces are {}", names()))),
+        None => Err(Error::Refused(format!("there is no interface {name}; {}", others()))),
         Some(found) if found.is_loopback => Err(Error::Refused(format!(
-            "{name} is the loopback interface, which has no link behind it; the interfaces are {}",
-            names()
+            "{name} is the loopback interface, which has no link behind it; {}",
+            others()
         ))),
         Some(found) => Ok(found),
     }
@@ -526,5 +531,12 @@ mod tests {
         assert_eq!(names(REHEARSAL), ["gqtry7"]);
         let left: Vec<&str> = scene.left_over().map(|made| made.name.as_str()).collect();
         assert_eq!(left, ["gqtry7", "gqtry4194305"], "those of a process that runs stay");
+        let lo = Interface { is_loopback: true, ..interface("lo", None) };
+        let why = |all: &[Interface], name| find(all, name).expect_err("it is refused").to_string();
+        let wan = interface("wan", None);
+        assert_eq!(why(&[lo.clone(), wan], "eth0"), "there is no interface eth0; the interfaces are wan");
+        let lone = "lo is the loopback interface, which has no link behind it; this host has no interface but \
+                    loopback";
+        assert_eq!(why(&[lo], "lo"), lone);
     }
 }

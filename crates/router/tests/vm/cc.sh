@@ -1,5 +1,6 @@
 # Congestion controls of this kernel beside those of the simulator, at 10 Mbit/s and 40 ms, for
-# docs/congestion-controls.md: a line for each figure, with the least and the largest of six seeds. It checks nothing.
+# docs/congestion-controls.md: a line for each figure, with the least and the largest of six seeds. It checks
+# nothing.
 
 for module in tcp_vegas tcp_cdg tcp_lp tcp_westwood; do modprobe $module; done
 cat /proc/sys/net/ipv4/tcp_available_congestion_control >/proc/sys/net/ipv4/tcp_allowed_congestion_control

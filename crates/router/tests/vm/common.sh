@@ -30,8 +30,8 @@ ends() {
   grep -q -- "$words" /tmp/said || { echo "it does not say: $words"; return 1; }
 }
 same() { diff "$1" "$2"; }
-# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment. Whether
-# there is a carrier is no setting: a driver notices it some seconds after its interface came up.
+# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment.
+# Whether there is a carrier is no setting: a driver notices it some seconds after its interface came up.
 shown() {
   for dev in $(ls /sys/class/net); do
     echo "== $dev"
@@ -95,7 +95,8 @@ fixes() {
   ok "doctor: $rule: everything is as it was" same /tmp/sick /tmp/well
 }
 
-# named_by_driver: each card of QEMU gets the name of its driver, and a second one with the same driver a 1 behind it.
+# named_by_driver: each card of QEMU gets the name of its driver, and a second one with the same driver a 1
+# behind it.
 named_by_driver() {
   for folder in /sys/class/net/*/device; do
     dev=${folder%/device}; dev=${dev##*/}
@@ -113,8 +114,8 @@ finds() {
 }
 # What --fix leaves to its reader, of the cards $cards.
 hardware() { for dev in $cards; do ethtool -k $dev; ethtool -g $dev; ethtool -c $dev; done 2>/dev/null; cat $settings; }
-# by_hand RULE DEV [RULES]: found; what it prints are commands that fix it, down to RULES, and that put it back. It is
-# fixed at the end.
+# by_hand RULE DEV [RULES]: found; what it prints are commands that fix it, down to RULES, and that put it
+# back. It is fixed at the end.
 by_hand() {
   hardware >/tmp/sick
   found "$1" 0 "$2"

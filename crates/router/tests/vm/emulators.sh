@@ -1,5 +1,5 @@
-# An emulated path of ours beside netem and TBF, for docs/performance.md: 20 ms of round trip and a FIFO of 100
-# packets, a line for each rate. It checks nothing.
+# An emulated path of ours beside netem and TBF, for docs/performance.md: 20 ms of round trip and a FIFO of
+# 100 packets, a line for each rate. It checks nothing.
 
 ip netns add client; ip netns add router; ip netns add server
 ip link add eth0 netns client type veth peer name left netns router
@@ -8,7 +8,8 @@ for end in client server; do ip -n $end link set lo up; ip netns exec $end ethto
 for dev in left right; do ip -n router link set $dev up; ip netns exec router ethtool -K $dev tso off gso off gro off >/dev/null 2>&1; done
 ip netns exec router sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6'
 for mbit in 1 10 100 500; do
-  # Ours: a bridge, so both ends are in one network. Not the function `ip`, whose process would not pass SIGINT on.
+  # Ours: a bridge, so both ends are in one network. Not the function `ip`, whose process would not pass
+  # SIGINT on.
   ip -n client addr add 10.9.0.1/24 dev eth0; ip -n client link set eth0 up
   ip -n server addr add 10.9.0.2/24 dev eth0; ip -n server link set eth0 up
   /bin/ip netns exec router goodqueue bridge left right --rate ${mbit}mbit --rtt 20ms --queue pfifo:100 >/tmp/bridge 2>&1 &

@@ -113,8 +113,8 @@ ip link add lan0 type veth peer name lan1
 ok "the interface is gone: the next start cleans up" ends 0 'what was left' goodqueue sqm lan0 --up 20mbit
 goodqueue sqm stop lan0 >/dev/null
 ok "the interface is gone: its IFB too" test ! -e /sys/class/net/ifb4wan0
-# The unit of --systemd: with BindsTo= systemd stops it when the interface goes, with WantedBy= it starts it when
-# that comes back.
+# The unit of --systemd: with BindsTo= systemd stops it when the interface goes, with WantedBy= it starts it
+# when that comes back.
 goodqueue sqm lan0 --up 20mbit --down 50mbit --systemd >/tmp/unit
 runs() { sh -c "$(sed -n "s/^$1=//p" /tmp/unit)"; }
 ok "a unit: starts" runs ExecStart
@@ -284,8 +284,8 @@ goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
 ok "doctor: our own shaper is no fault" ends 0 'nothing found' goodqueue doctor
 goodqueue sqm stop wan0 >/tmp/out
 
-# BBR above a queue that does not pace, with one and with four hardware queues. It is left alone on a router, and where
-# somebody has set the queue.
+# BBR above a queue that does not pace, with one and with four hardware queues. It is left alone on a router,
+# and where somebody has set the queue.
 control=/proc/sys/net/ipv4/tcp_congestion_control
 before=$(cat $control)
 modprobe tcp_bbr
@@ -315,8 +315,8 @@ for queues in 1 4; do
 done
 echo "$before" >$control
 
-# Faults of the host: a web server without a limit for what TCP has not sent, and a processor that has lost packets. The
-# latter is last, since what processors have lost is counted for ever.
+# Faults of the host: a web server without a limit for what TCP has not sent, and a processor that has lost
+# packets. The latter is last, since what processors have lost is counted for ever.
 lowat=/proc/sys/net/ipv4/tcp_notsent_lowat
 nc -l -p 80 >/tmp/web 2>&1 </dev/null & web=$!
 sleep 0.2

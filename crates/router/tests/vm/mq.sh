@@ -37,8 +37,8 @@ done
 shown >/tmp/after
 ok "Linux 7: everything is back" same /tmp/before /tmp/after
 
-# The rate that four instances send together, beside ours of the same load (docs/cake-mq.md), in percent. At 10
-# Mbit/s other random numbers change ours by 1 point.
+# The rate that four instances send together, beside ours of the same load (docs/cake-mq.md), in percent. At
+# 10 Mbit/s other random numbers change ours by 1 point.
 beside() {
   rate=$1 load=$2 ours=$3 apart=$4
   ip link del wan0 2>/dev/null

@@ -1,5 +1,6 @@
 # `shape` on a router that translates addresses: two hosts behind it, one with one upload and one with eight.
-# `cake` with `nat` gives each host half of the line; without it all are one host, and each flow gets the same.
+# `cake` with `nat` gives each host half of the line; without it all are one host, and each flow gets the
+# same.
 
 # Without the module, which the kernel otherwise loads by itself.
 modem
@@ -60,8 +61,8 @@ for way in up down; do
   ok "nat: $way, without nat: $flows %, a share by flow" between 8 "$flows" 15
 done
 
-# answers BYTES: of 15 pings of host 1 with so many bytes, the answers that it gets, while host 2 sends more such
-# pings than the line takes. No ping has ports.
+# answers BYTES: of 15 pings of host 1 with so many bytes, the answers that it gets, while host 2 sends more
+# such pings than the line takes. No ping has ports.
 answers() {
   for n in 1 2 3 4; do ip netns exec host2 ping -q -s "$1" -i 0.01 10.0.2.2 >/dev/null & eval ping$n=$!; done
   sleep 1

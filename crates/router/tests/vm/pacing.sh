@@ -1,6 +1,6 @@
-# The processor time of a host whose uploads use BBR, above queues that pace and that do not, for docs/doctor.md: the
-# share that is not idle of one processor whose instructions take 1 ns each. Both ends and the line share it, so only
-# differences say something. It checks nothing.
+# The processor time of a host whose uploads use BBR, above queues that pace and that do not, for
+# docs/doctor.md: the share that is not idle of one processor whose instructions take 1 ns each. Both ends and
+# the line share it, so only differences say something. It checks nothing.
 
 for module in tcp_bbr sch_fq; do modprobe $module; done
 echo bbr >/proc/sys/net/ipv4/tcp_congestion_control

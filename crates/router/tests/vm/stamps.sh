@@ -1,5 +1,6 @@
-# Times of an interface's hardware, as a real kernel hands them from a driver to a program: the interfaces are those
-# of `card.c`. Packets wait 20 ms in a queue of this machine's own interface, which the hardware does not see.
+# Times of an interface's hardware, as a real kernel hands them from a driver to a program: the interfaces are
+# those of `card.c`. Packets wait 20 ms in a queue of this machine's own interface, which the hardware does
+# not see.
 
 insmod /job/card.ko
 mkdir -p /run/netns

@@ -1,7 +1,8 @@
 # More runs of the kernel for the cases of docs/truth.md that three runs leave undecided: the topology of
-# vectors/truth, with its load. A line for each run: the median of pings above the base, ms; Jain's index of the
-# downloads; how much of their line is used, %; drops and retransmissions up and down; when the uploads and the
-# downloads connected, seconds after the load's start. It checks nothing. GOODQUEUE_VM_CASE=NAME runs only this case.
+# vectors/truth, with its load. A line for each run: the median of pings above the base, ms; Jain's index of
+# the downloads; how much of their line is used, %; drops and retransmissions up and down; when the uploads
+# and the downloads connected, seconds after the load's start. It checks nothing. GOODQUEUE_VM_CASE=NAME runs
+# only this case.
 
 ip netns add cli; ip netns add rtr; ip netns add mid; ip netns add srv
 ip link add c0 netns cli type veth peer name r0 netns rtr
@@ -28,8 +29,8 @@ dropped() { ip netns exec rtr /bin/tc -s qdisc show dev $1 | awk '/qdisc .* 10:/
 sent() { ip netns exec rtr /bin/tc -s qdisc show dev $1 | awk '/qdisc .* 10:/ { on = 1 } on && /Sent/ { print $2; exit }'; }
 retransmitted() { ip netns exec $1 awk '/^Tcp:/ && $2 != "RtoAlgorithm" { print $13 }' /proc/net/snmp; }
 uptime() { cut -d' ' -f1 /proc/uptime; }
-# drawn WORDS: a seed of 32 bits. With seeds next to each other, each upload would start at the same distance from a
-# download in all runs.
+# drawn WORDS: a seed of 32 bits. With seeds next to each other, each upload would start at the same distance
+# from a download in all runs.
 drawn() { echo $((0x$(echo "$@" | md5sum | cut -c1-8))); }
 ran=
 # runs NAME UP DOWN RTT QUEUE...

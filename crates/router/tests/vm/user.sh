@@ -9,13 +9,15 @@ rate() {
   grep '"event":"now"' /tmp/follow | tail "-${2:-3}" | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
     awk '{ sum += $1 } END { print int(sum / NR) }'
 }
-# reached DIRECTION: the highest mean rate of three seconds in a row, in the last ten seconds of the log, kbit/s
+# reached DIRECTION: the highest mean rate of three seconds in a row, in the last ten seconds of the log,
+# kbit/s
 reached() {
   grep '"event":"now"' /tmp/follow | tail -10 | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
     awk '{ last[NR] = $1; mean = (last[NR] + last[NR - 1] + last[NR - 2]) / 3; if (NR > 2 && mean > most) most = mean }
       END { print int(most) }'
 }
-# usual DIRECTION: the median rate of the last nine seconds of the log, kbit/s. A climb is a short rise above the link.
+# usual DIRECTION: the median rate of the last nine seconds of the log, kbit/s. A climb is a short rise above
+# the link.
 usual() {
   grep '"event":"now"' /tmp/follow | tail -9 | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
     sort -n | sed -n 5p
@@ -45,8 +47,8 @@ busy=$(busy_us)
 sleep 5
 busy=$(($(busy_us) - busy))
 ok "autorate: 20 probes a second take $busy of 5000000 us (below 2%)" test "$busy" -lt 100000
-# A climb goes above the rate of the modem for some tenths of a second, so the mean may be 5 % above it. The log
-# has the rate of one moment each second, which may be that of a climb: of three it is one too often.
+# A climb goes above the rate of the modem for some tenths of a second, so the mean may be 5 % above it. The
+# log has the rate of one moment each second, which may be that of a climb: of three it is one too often.
 goodqueue test 10.0.2.2 --key $key tcp_8up --length 10s --idle 1s --quiet >/tmp/up 2>&1 &
 test=$!
 sleep 8
@@ -98,7 +100,8 @@ goodqueue sqm stop wan0 --quiet
 follows --layout simple
 uploads
 ok "autorate: htb follows, too ($up kbit/s)" between 4000 "$up" 5250
-# has_rate: the root class of htb has a rate that the log shows. A decision may come between the two, so it tries again.
+# has_rate: the root class of htb has a rate that the log shows. A decision may come between the two, so it
+# tries again.
 has_rate() {
   local ceil n
   for n in 1 2 3 4 5 6 7 8; do
@@ -224,7 +227,8 @@ ok "shape: up, our cake ($(figures shape-tcp_8up)) is like the kernel's ($(figur
 takes --queue cake_mq:besteffort,queues=2
 ok "shape: cake_mq has a thread for each instance" sh -c "[ \$(grep -l '^engine\$' /proc/$shape/task/*/comm | wc -l) = 4 ]"
 ok "shape: a ping passes one of them" ping -c 2 10.0.2.2
-# What the shaper drops has arrived at the interface, so a test here may take it for traffic of others: no grade.
+# What the shaper drops has arrived at the interface, so a test here may take it for traffic of others: no
+# grade.
 goodqueue test 10.0.2.2 tcp_8down --key $key --length 8s --idle 1s --quiet |
   sed -nE 's/^tcp_8down +(none|[A-F+]+ +[0-9.]+ ms) +([0-9.]+) .*/\2/p' >/tmp/threads
 ok "shape: and downloads pass all ($(cat /tmp/threads) Mbit/s)" \
@@ -265,10 +269,11 @@ renamed wan9 wan0
 shown >/tmp/after
 ok "shape: and puts everything back" same /tmp/before /tmp/after
 
-# The layouts of sqm-scripts, ours and the kernel's. The kernel's htb sends super-packets in one piece, and our detour
-# has none (its interfaces have no offloads): without them both have the same load. TCP of this host makes them for a
-# device without offloads, too, and the kernel cuts them behind the qdisc; `gso_max_segs` 1 prevents that. With
-# super-packets the median rise of the kernel's `simple` is 1.8 to 2.1 ms, and 1.4 ms without.
+# The layouts of sqm-scripts, ours and the kernel's. The kernel's htb sends super-packets in one piece, and
+# our detour has none (its interfaces have no offloads): without them both have the same load. TCP of this
+# host makes them for a device without offloads, too, and the kernel cuts them behind the qdisc;
+# `gso_max_segs` 1 prevents that. With super-packets the median rise of the kernel's `simple` is 1.8 to 2.1
+# ms, and 1.4 ms without.
 # offloads STATE SEGMENTS: of the interface and of the host behind it
 offloads() {
   ethtool -K wan0 tso $1 gso $1 gro $1; ip netns exec isp ethtool -K isp1 tso $1 gso $1

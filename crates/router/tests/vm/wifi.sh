@@ -11,7 +11,8 @@ modprobe mac80211_hwsim radios=4
 ok "airtime: no access point: exit code 3" ends 3 'lacks an access point' goodqueue airtime --count 1
 ok "airtime: an interface without Wi-Fi: exit code 2" ends 2 'wan0 is no Wi-Fi interface' goodqueue airtime wan0
 
-# Two radios are access points, the first with a guest network. A guest that says nothing for 15 s is thrown out.
+# Two radios are access points, the first with a guest network. A guest that says nothing for 15 s is thrown
+# out.
 cat >/tmp/ap0.conf <<'CONF'
 interface=wlan0
 driver=nl80211
@@ -45,8 +46,9 @@ ok "watch: no station yet" sh -c 'goodqueue watch --json --count 1 --interval 10
 ip addr add 10.0.9.1/24 dev wlan0
 ip addr add 10.0.8.1/24 dev guest0
 
-# station NUMBER SSID ADDRESS BSS: radio phyNUMBER, in the namespace staNUMBER, joins the network at this access point.
-# Both access points have the network `home`, and the other one would keep a station that has left for some seconds.
+# station NUMBER SSID ADDRESS BSS: radio phyNUMBER, in the namespace staNUMBER, joins the network at this
+# access point. Both access points have the network `home`, and the other one would keep a station that has
+# left for some seconds.
 station() {
   ip netns add "sta$1"
   # Not the function: its process would be a shell that stays here.
@@ -133,8 +135,8 @@ ok "watch: a client shows its access point" \
 wait $watcher
 ok "airtime: JSON says who came" says "\"event\":\"came\",\"interface\":\"guest0\",\"mac\":\"$(mac 3)\"" cat /tmp/joined
 
-# A test over this Wi-Fi, whose rate falls in the middle of the load. Simulated radios are never busy, so shapers
-# make both ends as slow as such a rate would.
+# A test over this Wi-Fi, whose rate falls in the middle of the load. Simulated radios are never busy, so
+# shapers make both ends as slow as such a rate would.
 key=ny72hcfqmf8ss76td47nbqryea
 goodqueue server --bind 10.0.9.1 --key $key --quiet >/tmp/server 2>&1 &
 server=$!

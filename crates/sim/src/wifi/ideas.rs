@@ -54,7 +54,7 @@ fn check_range(name: &str, value: Option<Span>, most_ms: u64, is_zero_fine: bool
     let Some(value) = value else { return Ok(()) };
     let least = if is_zero_fine { Span::ZERO } else { Span::from_millis(1) };
     if value < least || value > Span::from_millis(most_ms) {
-        return Err(format!("{name} of {} ns: it is {} to {most_ms} ms", value.0, least.0 / 1_000_000));
+        return Err(format!("{name} of {} ns: must be {} to {most_ms} ms", value.0, least.0 / 1_000_000));
     }
     Ok(())
 }

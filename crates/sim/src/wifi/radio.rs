@@ -184,7 +184,7 @@ impl Radio {
             return Err(format!("{} MPDUs in a PPDU: there are 1 to 256", spec.driver.max_frames));
         }
         if let Some(edca) = spec.edca.iter().find(|edca| !(1..=15).contains(&edca.aifsn)) {
-            return Err(format!("AIFSN {}: it is 1 to 15", edca.aifsn));
+            return Err(format!("AIFSN {}: must be 1 to 15", edca.aifsn));
         }
         HttSpec::check(&spec.driver)?;
         Ideas::check(&spec.driver)?;
@@ -303,7 +303,7 @@ impl Radio {
             return Err("errors: a share is between 0 and 1, a signal-to-noise ratio a number".into());
         }
         if !(1..=256).contains(&spec.aggregation.window) {
-            return Err(format!("block ack window {}: it is 1 to 256", spec.aggregation.window));
+            return Err(format!("block ack window {}: must be 1 to 256", spec.aggregation.window));
         }
         let stream = |purpose| Rng::stream(seed, node | self.paths.len() as u64, purpose);
         let rate =

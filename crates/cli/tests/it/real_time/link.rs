@@ -424,12 +424,24 @@ fn live_the_exit_code_of_the_program_is_kept() {
     let output = link("--quiet", &["grep", "SigBlk", "/proc/self/status"]);
     assert_eq!(stdout(&output), "SigBlk:\t0000000000000000\n", "{}", stderr(&output));
     let none = link("--quiet", &["/nowhere/at-all"]);
-    assert_eq!(none.status.code(), Some(127), "{}", stderr(&none));
+    let why = "goodqueue: /nowhere/at-all: there is no such program, or its interpreter is missing\n";
+    assert_eq!((none.status.code(), stderr(&none).as_str()), (Some(127), why));
     let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(stderr(&nowhere).contains("--json /nowhere/at-all/x.json: No such file"), "{}", stderr(&nowhere));
     let no_program = link("--quiet", &["/etc/passwd"]);
-    assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
+    let why = "goodqueue: /etc/passwd: cannot be started: Permission denied\n";
+    assert_eq!((no_program.status.code(), stderr(&no_program).as_str()), (Some(126), why));
+}
+
+#[test]
+fn live_a_hint_is_said_once() {
+    let Some(_turn) = live("live_a_hint_is_said_once") else { return };
+    let output = link("--rate 1", &["true"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!(told.matches("did you mean 1mbit?").count(), 1, "{told}");
+    assert!(told.contains("true ran "), "with a report: {told}");
 }
 
 /// `--shell` runs $SHELL in the program's place: what is typed into it goes over the link, and its exit code

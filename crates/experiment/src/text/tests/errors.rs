@@ -86,21 +86,21 @@ fn values_out_of_range() {
         "[link]\nrate = \"99999999999999999999gbit\"\n",
         "2:8: rate = \"99999999999999999999gbit\": not a number of at least zero; write rate = \"20mbit\"",
     );
-    refused("[link]\nrtt = \"1h\"\n", "2:7: rtt = \"3600s\": it is 0s to 10s");
-    refused("[link]\nring = 70000\n", "2:8: ring = 70000: it is 0 to 65536");
+    refused("[link]\nrtt = \"1h\"\n", "2:7: rtt = \"3600s\": must be 0s to 10s");
+    refused("[link]\nring = 70000\n", "2:8: ring = 70000: must be 0 to 65536");
     let share = "a share is at least 0 and at most 1 (100%); write loss = \"0.1%\"";
     refused("[link]\nloss = 1.5\n", &format!("2:8: loss = 1.5: {share}"));
     refused("[link]\nloss = nan\n", &format!("2:8: loss = nan: {share}"));
     refused("[link]\nloss = \"-1%\"\n", &format!("2:8: loss = \"-1%\": {share}"));
-    refused("repetitions = 0\n", "1:15: repetitions = 0: it is 1 to 1000");
-    refused("[[flow]]\ncount = 1_000_000_000\n", "2:9: count = 1000000000: it is 1 to 100000");
+    refused("repetitions = 0\n", "1:15: repetitions = 0: must be 1 to 1000");
+    refused("[[flow]]\ncount = 1_000_000_000\n", "2:9: count = 1000000000: must be 1 to 100000");
     refused(
         "[[flow]]\ncount = 60000\n[[flow]]\ncount = 60000\n",
         "4:9: 120000 flows together: the maximum is 100000",
     );
     refused("[[flow]]\nbytes = 0\n", "2:9: bytes = 0: a flow sends a byte at least");
-    refused("[test]\nlength = \"25h\"\n", "2:10: length = \"90000s\": it is 10ms to 86400s");
-    refused("[test]\nlength = \"1s\"\nstep = \"2s\"\n", "1:1: step = \"2s\": it is at most the length, 1s");
+    refused("[test]\nlength = \"25h\"\n", "2:10: length = \"90000s\": must be 10ms to 86400s");
+    refused("[test]\nlength = \"1s\"\nstep = \"2s\"\n", "1:1: step = \"2s\": must be at most the length, 1s");
     refused("[[udp]]\nrate = \"8000gbit\"\n", "2:8: a frame of 1514 bytes every 1ns: the minimum is 100ns");
 }
 
@@ -163,7 +163,7 @@ fn keys_that_contradict_each_other() {
     );
     refused(
         &network("shaper = { rate = \"1mbit\", kind = \"tbf\", burst = 1000 }"),
-        "5:50: burst of 1000 bytes: it is 1514 to 4294967295",
+        "5:50: burst of 1000 bytes: must be 1514 to 4294967295",
     );
     refused("seed = 1\nseeds = [1, 2]\n", "1:8: seeds names them all: leave seed and repetitions out");
     refused("seeds = [3, 4, 3]\n", "1:16: seed 3 is named twice: it would give the same run");
@@ -318,7 +318,7 @@ fn unknown_tests() {
         "test = { name = \"rrul_var\", flows = \"8\" }\n",
         "1:37: `flows` is a text here; write flows = 1",
     );
-    refused("test = { name = \"rrul_var\", flows = [1, 0] }\n", "1:41: flows = 0: it is 1 to 1000");
+    refused("test = { name = \"rrul_var\", flows = [1, 0] }\n", "1:41: flows = 0: must be 1 to 1000");
     refused(
         "test = { name = \"tcp_nup\", flows = [2, 8] }\n",
         "1:17: `tcp_nup` takes one number of flows, not one for each direction: --flows 2, or in a file `flows = 2`; \

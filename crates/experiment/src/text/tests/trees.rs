@@ -43,7 +43,7 @@ fn an_error_in_a_tree_is_named_with_its_position() {
     refused_tree(&["name = \"a\""], "4:1: [htb.class] needs `rate`, as in rate = \"20mbit\"");
     refused_tree(
         &["name = \"a\"\nrate = \"2mbit\"\nceil = \"1mbit\""],
-        "7:8: ceil = \"1mbit\": it is at least the rate, 2mbit",
+        "7:8: ceil = \"1mbit\": must be at least the rate, 2mbit",
     );
     refused_tree(
         &[&class("a", "parent = \"rot\""), &class("root", "")],

@@ -29,7 +29,7 @@ fn unknown_rates() {
         "6:7: mcs = 15: 802.11 has no such rate of ht with 20 MHz, 1 stream(s) and a guard interval of 0.4us",
     );
     refused(&one("standard = \"ofdm\"", "mcs = 3"), "6:7: mcs = 3: ofdm has rates, as in rate = \"ofdm54\"");
-    refused(&one("", "mcs = 32"), "6:7: mcs = 32: it is 0 to 31");
+    refused(&one("", "mcs = 32"), "6:7: mcs = 32: must be 0 to 31");
     refused(
         &one("", "rate = \"ht20-mcs40\""),
         "6:8: 802.11 has no rate ht20-mcs40; a rate is mcs15, ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, ofdm54, dsss1",
@@ -77,8 +77,8 @@ fn unknown_keys_and_keys_without_effect() {
         &one("driver = \"ath10k\"\nabove = \"fq\"\ntarget = \"5ms\"", "mcs = 1"),
         "5:10: `target` has no effect with above = \"fq\"",
     );
-    refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: it is 1 to 65535");
-    refused(&one("snr = 200", "mcs = 1"), "3:7: snr: it is -20 to 100");
+    refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: must be 1 to 65535");
+    refused(&one("snr = 200", "mcs = 1"), "3:7: snr: must be -20 to 100");
     refused(
         &one("snr = 20\nerrors = 0.1", "mcs = 1"),
         "4:10: errors, or snr that they follow from: not both",
@@ -122,7 +122,7 @@ fn groups_that_are_not_a_tree() {
         &with(&[group("a", "inside = \"bb\""), group("b", "")]),
         "5:10: no group is called `bb`; did you mean b?",
     );
-    refused(&with(&[group("a", "weight = 0")]), "5:10: weight = 0: it is 1 to 65535");
+    refused(&with(&[group("a", "weight = 0")]), "5:10: weight = 0: must be 1 to 65535");
     refused(&with(&[group("a", ""), group("a", "")]), "7:8: two groups are called `a`");
     refused(&one("", "mcs = 1\ngroup = \"a\""), "7:9: no group is called `a`");
 }

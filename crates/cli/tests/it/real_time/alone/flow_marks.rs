@@ -83,7 +83,7 @@ fn a_pacing_rate_that_no_flow_can_keep_is_refused() {
     for (words, why) in [
         ("ping --pacing 2mbit", "`ping` has no flow whose rate can be limited"),
         ("rrul --transport quic --pacing 2mbit", "QUIC has no rate limit"),
-        ("rrul --pacing 2kbit", "it is 16kbit at least"),
+        ("rrul --pacing 2kbit", "must be at least 16kbit"),
         ("rrul --pacing fast", "--pacing fast"),
     ] {
         let output = run(&format!("run {words}"));
