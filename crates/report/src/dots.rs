@@ -45,6 +45,8 @@ pub struct DotRow {
     pub dots: Vec<Dot>,
     /// Values of others, each a short stroke.
     pub others: Vec<f64>,
+    /// A value that none of them can be below, a dashed stroke; for rows of which each has another one.
+    pub base: Option<f64>,
 }
 
 /// A dot with its interval.
@@ -65,7 +67,8 @@ pub struct Dot {
 pub struct DotMark {
     /// The value.
     pub at: f64,
-    /// Whether it was measured and published: then the mark is filled. Otherwise it is hollow.
+    /// Whether others measured and published it, and no parameter was set to give it: then the mark is filled.
+    /// Otherwise it is hollow.
     pub is_published: bool,
 }
 

@@ -79,6 +79,83 @@ fn pages_have_the_tcp_that_the_page_of_kernels_says() {
     assert_eq!(said, pages.map(|page| (page.clone(), in_file(&page))).collect());
 }
 
+/// Each page has a headline, and each figure with a unit or a point in it is on the page, rounded.
+#[test]
+fn figures_of_headlines_are_those_of_their_pages() {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut compared = 0;
+    for name in names(&house()).iter().filter_map(|name| name.strip_suffix(".md")) {
+        // These pages come from no file.
+        if ["README", "rows", "hash-collisions"].contains(&name) {
+            continue;
+        }
+        let file = std::fs::read_to_string(scenarios.join(format!("{name}.toml"))).expect("a scenario");
+        let headline = file.lines().find_map(|line| line.strip_prefix("headline = \"")?.strip_suffix('"'));
+        let headline = headline.unwrap_or_else(|| panic!("{name} has no headline"));
+        let page = std::fs::read_to_string(house().join(format!("{name}.md"))).expect("the page");
+        // The table of claims and the text, without the figures of single runs below them.
+        let (claims, _) = page.split_once("## How it is measured").expect("the claims");
+        let known = quantities(claims);
+        for (figure, half, unit) in quantities(headline) {
+            let is_there = |&(value, _, of): &(f64, f64, &str)| of == unit && (value - figure).abs() <= half;
+            assert!(known.iter().any(is_there), "{name}: {figure} {unit} is not on the page: {headline}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 40, "only {compared} figures compared");
+}
+
+/// Numbers with a unit, or with a point and without a unit: each with half of its last digit, times in ms.
+fn quantities(text: &str) -> Vec<(f64, f64, &'static str)> {
+    let words: Vec<&str> =
+        text.split([' ', '\n', '|', '(', ')', '[', ']', '\\']).filter(|word| !word.is_empty()).collect();
+    let bare = |word: &str| word.trim_end_matches([',', ';', ':', '.']).to_owned();
+    let mut all = Vec::new();
+    for (place, &word) in words.iter().enumerate() {
+        let word = bare(word);
+        let Some(number) = word.parse::<f64>().ok().filter(|number| number.is_finite()) else { continue };
+        let decimals = word.split_once('.').map_or(0, |(_, behind)| behind.len());
+        let half = 0.5 / 10_f64.powi(i32::try_from(decimals).expect("few digits"));
+        // "37.7 to 57.6 Mbit/s": both have the unit.
+        let unit = match words[place + 1..] {
+            [between, _, unit, ..] if ["to", "and"].contains(&between) => bare(unit),
+            [unit, ..] => bare(unit),
+            [] => String::new(),
+        };
+        let (by, unit) = match unit.as_str() {
+            "s" => (1000.0, "ms"),
+            "ms" => (1.0, "ms"),
+            "%" => (1.0, "%"),
+            "Mbit/s" => (1.0, "Mbit/s"),
+            _ if decimals > 0 => (1.0, ""),
+            _ => continue,
+        };
+        // The factor leaves room for the binary fractions.
+        all.push((number * by, half * by * (1.0 + 1e-9), unit));
+    }
+    all
+}
+
+/// docs/misses.md sums up the table of the index as it is now, and its kinds have as many claims.
+#[test]
+fn the_page_of_misses_has_the_totals_of_the_index() {
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let index = std::fs::read_to_string(house().join("README.md")).expect("the index");
+    let misses = std::fs::read_to_string(house().join("../misses.md")).expect("the page of misses");
+    let (_, table) = index.split_once("| kind | holds | undecided | missed | all |").expect("the table");
+    let mut kinds = 0;
+    for line in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let line = cells(line);
+        let row = misses.lines().map(cells).find(|row| row.get(1) == line.get(1) && row.len() == 11);
+        let row = row.unwrap_or_else(|| panic!("{} is not in docs/misses.md", line[1]));
+        assert_eq!(row[7..10], line[2..5], "{}", line[1]);
+        let numbers: Vec<usize> = row[7..10].iter().map(|cell| cell.parse().expect("a number")).collect();
+        assert_eq!(numbers.iter().sum::<usize>().to_string(), line[5], "{}", line[1]);
+        kinds += 1;
+    }
+    assert_eq!(kinds, 4);
+}
+
 const CLAIMS: &str = r#"
 test = { name = "tcp_1up", length = "2s", idle = "500ms" }
 queues = ["pfifo:5", "pfifo:50"]

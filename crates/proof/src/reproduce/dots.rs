@@ -63,6 +63,7 @@ fn quotients_of(outcome: &Outcome, drawn: &[(&Row, &Claim)], figure: Option<Figu
                     },
                 }],
                 others: Vec::new(),
+                base: None,
             })
         })
         .collect();
@@ -153,6 +154,9 @@ pub(super) fn figures(
     if reproduction.dots.iter().any(|column| !column.each.is_empty()) {
         about += " Strokes: each of the other stations.";
     }
+    if reproduction.dots.iter().any(|column| column.figure.has_base) {
+        about += " Dashed: the base round trip, which is propagation alone.";
+    }
     (!reproduction.dots.is_empty()).then(|| Dots {
         headline,
         about,
@@ -220,11 +224,12 @@ impl Values<'_> {
                 words: words.join(", "),
                 band: None,
                 others: self.others(column, first),
+                base: self.base(column, first),
                 dots: dots.into_iter().map(|(dot, _)| dot).collect(),
             })
         };
-        let rows: Vec<DotRow> = self.rows().iter().enumerate().filter_map(row).collect();
-        let line = self.equal_share(column);
+        let mut rows: Vec<DotRow> = self.rows().iter().enumerate().filter_map(row).collect();
+        let line = common_base(&mut rows, column.figure).or_else(|| self.equal_share(column));
         let (log, ends) = axis(&rows, line.as_ref().map(|line| line.0));
         let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
         // The page has the definition.
@@ -285,6 +290,14 @@ impl Values<'_> {
         let by = scale(column.figure.unit).0;
         let of = |&station: &usize| Some(self.measured(column, &[station], variant)?.median / by);
         column.each.iter().filter_map(of).collect()
+    }
+
+    /// What a delay of this variant has without any queue: the base round trip, if all servers have the same.
+    fn base(&self, column: &Column, variant: usize) -> Option<f64> {
+        let run = self.runs.get(variant)?.first()?;
+        let (&base, others) = run.link_in(self.record).rtt_ns.split_first()?;
+        let is_one = column.figure.has_base && others.iter().all(|&other| other == base);
+        is_one.then(|| base as f64 / scale(column.figure.unit).0)
     }
 
     /// The share that one station has if all have the same, or a host or flow relative to another.
@@ -374,14 +387,26 @@ fn unit(figure: Figure) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
+/// The base of the rows as a line through all of them, if it is the same for each. They have none of their own
+/// then.
+fn common_base(rows: &mut [DotRow], figure: Figure) -> Option<(f64, String)> {
+    let base = rows.first()?.base?;
+    if rows.iter().any(|row| row.base != Some(base)) {
+        return None;
+    }
+    rows.iter_mut().for_each(|row| row.base = None);
+    let words = figure.unit.words(base * scale(figure.unit).0, false);
+    Some((base, format!("the base round trip, {words}")))
+}
+
 /// Whether an axis for these rows and a line is logarithmic, and its ends.
 fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
     let of_dot = |dot: &Dot| {
         [dot.at, dot.bar.map(|bar| bar.0), dot.bar.map(|bar| bar.1), dot.mark.map(|mark| mark.at)]
     };
     let of_dots = rows.iter().flat_map(|row| &row.dots).flat_map(of_dot).flatten();
-    let values: Vec<f64> =
-        of_dots.chain(rows.iter().flat_map(|row| row.others.iter().copied())).chain(line).collect();
+    let of_rows = rows.iter().flat_map(|row| row.others.iter().copied().chain(row.base));
+    let values: Vec<f64> = of_dots.chain(of_rows).chain(line).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     if least > 0.0 && most > 10.0 * least {
@@ -393,6 +418,7 @@ fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_report::LinkPlan;
     use goodqueue_report::wifi::{Radio, Station};
 
     use super::*;
@@ -510,5 +536,32 @@ mod tests {
         assert!((share - 100.0 / 30.0).abs() < 1e-9 && words == "an equal share, 1/30", "{share} {words}");
         column.stations = column.each.clone();
         assert_eq!(values.equal_share(&column), None);
+    }
+
+    /// One base is a line through all rows, and different ones are a stroke in each; figures without one have none.
+    #[test]
+    fn the_base_round_trip_is_a_line_or_a_stroke_of_each_row() {
+        let experiment = parse("rrul-10");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let [pings, rises] = &reproduction.dots[..] else { panic!("two figures") };
+        assert_eq!((pings.figure.name, rises.figure.name), ("rtt_p50", "rise_p50"));
+        let record = Record::default();
+        let bases = |of_rows: [u64; 2], column: &Column| {
+            let run = |ms: u64| {
+                let link = LinkPlan { rtt_ns: vec![ms * 1_000_000; 2], ..LinkPlan::default() };
+                vec![Run { link: Some(link), ..Run::default() }]
+            };
+            let runs = of_rows.map(run);
+            let values = Values { experiment: &experiment, reproduction, record: &record, runs: &runs };
+            let row = |variant| DotRow { base: values.base(column, variant), ..DotRow::default() };
+            let mut rows = [row(0), row(1)];
+            (common_base(&mut rows, column.figure), rows.map(|row| row.base))
+        };
+        let line = Some((5.0, "the base round trip, 5.00 ms".to_owned()));
+        assert_eq!(bases([5, 5], pings), (line, [None, None]));
+        assert_eq!(bases([5, 10], pings), (None, [Some(5.0), Some(10.0)]));
+        assert_eq!(bases([5, 5], rises), (None, [None, None]));
+        let row = DotRow { base: Some(100.0), others: vec![1.0], ..DotRow::default() };
+        assert_eq!(axis(&[row], None), (true, (1.0 / 1.2, 120.0)), "the stroke is inside");
     }
 }

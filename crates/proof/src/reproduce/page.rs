@@ -7,7 +7,7 @@ use super::run::{Reproduced, Shown};
 use super::table::total;
 use super::totals::Totals;
 use goodqueue_experiment::figure::FIGURES;
-use goodqueue_experiment::text::{ClaimKind, Class};
+use goodqueue_experiment::text::{ClaimKind, Class, Picture};
 use goodqueue_report::Record;
 
 /// The first line of each page. Only files that begin with it are ever replaced.
@@ -48,7 +48,7 @@ pub fn page(reproduced: &Reproduced) -> String {
     out += &notes("Claims with a history", claims, |row| row.history.clone());
     out += "## How it is measured\n\n";
     out += &match shown {
-        Shown::Runs(..) => simulated(outcome),
+        Shown::Runs(_, picture) => simulated(outcome, *picture),
         Shown::Counts { how, .. } => how.clone(),
     };
     for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
@@ -99,8 +99,12 @@ fn notes(heading: &str, claims: &[Row], said: impl Fn(&Row) -> Option<String>) -
 }
 
 /// How a simulated page was made.
-fn simulated(outcome: &Outcome) -> String {
+fn simulated(outcome: &Outcome, picture: Picture) -> String {
     let Outcome { name, seeds, claims, .. } = outcome;
+    let of_one = match (picture, seeds.first()) {
+        (Picture::Dots, _) | (_, None) => String::new(),
+        (_, Some(seed)) => format!(" The first picture is that of seed {seed}."),
+    };
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -110,12 +114,10 @@ fn simulated(outcome: &Outcome) -> String {
          interval agrees with it, and is missed if no part of it does. A ratio or an order is judged by the ratios or \
          differences of runs with the same seed, so the intervals that an order shows may overlap. Otherwise the \
          seeds are doubled, twice at most, \
-         for this claim; \"ours\" then says how many there are. {} The picture is that of seed {}. To repeat it:\n\n\
+         for this claim; \"ours\" then says how many there are. {LOOKS}{of_one} To repeat it:\n\n\
          ```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o {name}   # page, series and all \
          pictures\n```\n",
         seeds.len(),
-        LOOKS,
-        seeds.first().copied().unwrap_or(0),
     );
     for figure in FIGURES.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name)) {
         let _ = writeln!(out, "* `{}` ({}): {}.", figure.name, figure.in_short, figure.meaning);
@@ -224,8 +226,8 @@ goodqueue reproduce                            # the tables
 goodqueue reproduce -o docs/reproductions      # these pages
 ```
 
-They take about 5 minutes on two cores that are idle otherwise (12 minutes of processor time); the aim was 10 minutes. \
-They end with exit code 1 if a verdict is not the one that the scenario's file states. A missed claim is kept, \
+They take 7 to 12 minutes of processor time, which is 6 to 7 minutes on two cores that are idle otherwise; the aim was \
+10 minutes on two cores. They end with exit code 1 if a verdict is not the one that the scenario's file states. A missed claim is kept, \
 with its cause. [Every published row](rows.md) has a claim, or a line that says why not. Numbers like T85 are items \
 of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 of T. Høiland-Jørgensen's talk on airtime in Wi-Fi \
 (2017), those like Z5 of M. Kazior's \"Adapting DQL to wifi\" (2016). The other numbers belong to further measurements \

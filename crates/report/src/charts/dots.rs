@@ -18,6 +18,8 @@ const WORDS: f64 = 260.0;
 const DOT: f64 = 3.6;
 /// Half the height of a stroke.
 const STROKE: f64 = 4.5;
+/// The same of the stroke at the base of a row.
+const BASE: f64 = 7.0;
 /// Half the diagonal of the mark of a value that ours is compared with.
 const MARK: f64 = 5.0;
 /// Width of the rim of a hollow mark, of that.
@@ -68,7 +70,7 @@ fn legend(scene: &mut Scene, dots: &Dots, y: f64) -> f64 {
 
 /// What filled and hollow marks are.
 const PUBLISHED: &str = "a measurement that others published";
-const NOT_PUBLISHED: &str = "nobody published it: a model, by construction, or our expectation";
+const NOT_PUBLISHED: &str = "a model, our expectation, or a value that a parameter was set to give";
 
 fn mark(scene: &mut Scene, at: Point, is_published: bool) {
     scene.shape(Ink::Clash, true, vec![diamond(at, MARK)]);
@@ -143,6 +145,9 @@ fn draw_row(scene: &mut Scene, row: &DotRow, x: &Scale, (left, right): (f64, f64
         let area = vec![(from, y - 8.0), (to, y - 8.0), (to, y + 8.0), (from, y + 8.0)];
         scene.shape(Ink::Band { queue: GREY }, true, vec![area]);
     }
+    if let Some(base) = row.base {
+        scene.line(Ink::Limit, (at(base), y - BASE), (at(base), y + BASE));
+    }
     for &other in &row.others {
         scene.line(Ink::Axis, (at(other), y - STROKE), (at(other), y + STROKE));
     }
@@ -195,7 +200,7 @@ mod tests {
 
     /// Each kind of mark has a line in the legend, and only if it is there.
     #[test]
-    fn what_nobody_published_is_hollow() {
+    fn what_is_no_published_measurement_is_hollow() {
         let row = |is_published| {
             let mark = Some(DotMark { at: 5.0, is_published });
             DotRow { dots: vec![Dot { at: Some(4.0), mark, ..Dot::default() }], ..DotRow::default() }
@@ -259,12 +264,12 @@ mod tests {
         );
     }
 
-    /// Two dots on one row have a line from the one to the other, and others are strokes.
+    /// Two dots on one row have a line from the one to the other; others and the base are strokes.
     #[test]
     fn two_dots_of_a_row_are_joined() {
         let two = [2.0, 8.0].map(|at| Dot { at: Some(at), ..Dot::default() });
-        let lines = |dots: &[Dot], others: &[f64]| {
-            let row = DotRow { dots: dots.to_vec(), others: others.to_vec(), ..DotRow::default() };
+        let lines = |dots: &[Dot], others: &[f64], base: Option<f64>| {
+            let row = DotRow { dots: dots.to_vec(), others: others.to_vec(), base, ..DotRow::default() };
             let line = Some((5.0, "an equal share".into()));
             let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], line, ..DotPanel::default() };
             let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
@@ -277,8 +282,9 @@ mod tests {
             };
             (of(|ink| matches!(ink, Ink::Axis)), of(|ink| matches!(ink, Ink::Limit)))
         };
-        let (axis, _) = lines(&two[..1], &[]);
-        assert_eq!(lines(&two, &[]), (axis + 1, 1));
-        assert_eq!(lines(&two, &[1.0, 9.0]), (axis + 3, 1));
+        let (axis, _) = lines(&two[..1], &[], None);
+        assert_eq!(lines(&two, &[], None), (axis + 1, 1));
+        assert_eq!(lines(&two, &[1.0, 9.0], None), (axis + 3, 1));
+        assert_eq!(lines(&two, &[], Some(3.0)), (axis + 1, 2), "the base of the row, too");
     }
 }
