@@ -67,8 +67,8 @@ pub struct Dot {
 pub struct DotMark {
     /// The value.
     pub at: f64,
-    /// Whether others measured and published it, and no parameter was set to give it: then the mark is filled.
-    /// Otherwise it is hollow.
+    /// Whether others measured and published it, and no parameter was set to give it: then the mark is
+    /// filled. Otherwise it is hollow.
     pub is_published: bool,
 }
 

@@ -387,8 +387,8 @@ fn unit(figure: Figure) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// The base of the rows as a line through all of them, if it is the same for each. They have none of their own
-/// then.
+/// The base of the rows as a line through all of them, if it is the same for each. They have none of their
+/// own then.
 fn common_base(rows: &mut [DotRow], figure: Figure) -> Option<(f64, String)> {
     let base = rows.first()?.base?;
     if rows.iter().any(|row| row.base != Some(base)) {
@@ -538,7 +538,8 @@ mod tests {
         assert_eq!(values.equal_share(&column), None);
     }
 
-    /// One base is a line through all rows, and different ones are a stroke in each; figures without one have none.
+    /// One base is a line through all rows, and different ones are a stroke in each. Figures without one have
+    /// none.
     #[test]
     fn the_base_round_trip_is_a_line_or_a_stroke_of_each_row() {
         let experiment = parse("rrul-10");
