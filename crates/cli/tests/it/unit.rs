@@ -65,7 +65,10 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
     let version = version.split(' ').nth(1).expect("a number");
     // Another version may rate differently.
     if page.contains(&format!("of systemd {version} rates")) {
-        assert!(page.contains(&format!("rates its exposure as {exposure} of 10")), "docs/server.md: {exposure}");
+        assert!(
+            page.contains(&format!("rates its exposure as {exposure} of 10")),
+            "docs/server.md: {exposure}"
+        );
     }
 }
 
