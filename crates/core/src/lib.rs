@@ -1,5 +1,5 @@
-//! Queue algorithms against *queueing delay* (bufferbloat) that make the same decisions as Linux. CoDel departs
-//! from it in three rare cases, unless it has [`codel::Parity::Linux`].
+//! Queue algorithms against *queueing delay* (bufferbloat) that make the same decisions as Linux. CoDel
+//! departs from it in three rare cases, unless it has [`codel::Parity::Linux`].
 //!
 //! The crate only decides; it does no input or output. It has no clock, no socket and no thread, and it
 //! allocates nothing after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue

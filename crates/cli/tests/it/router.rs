@@ -122,8 +122,8 @@ fn a_rule_of_doctor_is_explained_with_what_was_measured() {
     assert!(!text.contains("]("), "no link that leads nowhere: {text}");
 }
 
-/// `doctor --fix` asks on a terminal (`script(1)` of util-linux). Each network namespace has its own setting of
-/// ECN, so the change is real.
+/// `doctor --fix` asks on a terminal (`script(1)` of util-linux). Each network namespace has its own
+/// setting of ECN, so the change is real.
 #[test]
 fn doctor_changes_nothing_without_a_yes() {
     let script = "mount -t tmpfs tmpfs /run

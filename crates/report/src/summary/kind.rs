@@ -56,9 +56,9 @@ const KEPT: f64 = 50e6;
 const WITHOUT_LOSS: (f64, f64) = (200.0, 1e9);
 /// Below this share of the longest wait, a queue that lost packets was not full.
 const FULL: f64 = 0.85;
-/// In a shared queue the longest wait of a probe is at least the flows' average, so their ratio is 1 or more.
-/// It is below this if each flow has its own queue. At a few Mbit/s a round of all flows takes as long as CoDel
-/// lets a flow's own packets wait, so the probe's share is high there, too.
+/// In a shared queue the longest wait of a probe is at least the flows' average, so their ratio is 1 or
+/// more. It is below this if each flow has its own queue. At a few Mbit/s a round of all flows takes as
+/// long as CoDel lets a flow's own packets wait, so the probe's share is high there, too.
 const SHARED: f64 = 0.8;
 /// How precisely probes see the same full queue: packets, or a share of its length. Probes are small, and a
 /// full queue lasts for a round trip, in which few probes are sent.

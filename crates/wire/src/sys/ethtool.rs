@@ -1,9 +1,9 @@
 //! Offload features through `SIOCETHTOOL` (`linux/ethtool.h`): names from `ETHTOOL_GSTRINGS`, values
 //! by `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES`, so that every feature the kernel knows is covered.
 //!
-//! Why not netlink, for which there is the crate `ethtool`: its version 0.2.9 reads features but cannot change
-//! them (that code is a `todo!`), offers only asynchronous requests, and needs older versions of the crates
-//! `netlink-packet-*` than the ones used here. Kernels may be built without that interface
+//! Why not netlink, for which there is the crate `ethtool`: its version 0.2.9 reads features but cannot
+//! change them (that code is a `todo!`), offers only asynchronous requests, and needs older versions of
+//! the crates `netlink-packet-*` than the ones used here. Kernels may be built without that interface
 //! (`CONFIG_ETHTOOL_NETLINK`); this one is in all.
 
 use std::io;

@@ -7,9 +7,9 @@ use crate::cases::{HYPERVISOR, lab_or_skip, valid};
 use crate::load::{MOST_ERROR, MOST_SHARE, Measured, Row, measure, row};
 use crate::net::lab;
 
-/// TCP through an engine with one thread, until its result is valid. A machine that is punctual enough for the
-/// other tests must give one here too: an engine that has become too slow for the load is never valid. So the
-/// test fails without one, unless a hypervisor took the processors.
+/// TCP through an engine with one thread, until its result is valid. A machine that is punctual enough
+/// for the other tests must give one here too: an engine that has become too slow for the load is never
+/// valid. So the test fails without one, unless a hypervisor took the processors.
 fn loaded(lab: &Lab, row: Row) -> Result<Measured, Outcome> {
     let measured = valid(|| {
         let measured = measure(lab, row, Threads::One);
