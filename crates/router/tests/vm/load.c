@@ -3,12 +3,15 @@
  *   load FLOWS ADDRESS SEED SECONDS [START]
  *
  * Runs at both ends at once. It takes what the other end sends (TCP port 5001, UDP port 5002), and sends itself:
- * FLOWS flows of TCP, each from a random moment of the first 0.1 s on, and a datagram of 160 bytes each 20 ms. The
- * first second begins at START, in seconds since the system booted; without it, in 0.2 s. It prints the bytes that
- * came over each TCP flow after second 5, and as errors when each flow connected, in seconds after START. */
+ * FLOWS flows of TCP, each from a random moment of the first 0.1 s on, and a datagram of 160 bytes each 20 ms.
+ * FLOWS may also be a list as `bbr:0:18,cubic:3:21`, of congestion control, start and stop in seconds; there are no
+ * datagrams then, and a flow that stops is reset. With 0 it only takes. The first second begins at START, in
+ * seconds since the system booted; without it, in 0.2 s. It prints the bytes that came over each TCP flow after
+ * second 5, and as errors when each flow connected, in seconds after START. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
@@ -43,17 +46,46 @@ static int bound(int type, int port)
 	return fd;
 }
 
+static const struct linger RESET = { 1, 0 };
+
+/* A flow that is to be sent: from when, until when, seconds; 0 once it has begun. Its congestion control, if named. */
+struct order {
+	double begin, stop;
+	char control[16];
+	int at;
+};
+
+/* Reads a list of flows; returns their number. */
+static int listed(const char *list, struct order *orders)
+{
+	int flows = 0;
+
+	for (; list && flows < MOST; flows++) {
+		struct order *order = &orders[flows];
+
+		if (sscanf(list, "%15[^:]:%lf:%lf", order->control, &order->begin, &order->stop) != 3)
+			return 0;
+		list = strchr(list, ',');
+		list = list ? list + 1 : NULL;
+	}
+	return flows;
+}
+
 int main(int count, char **words)
 {
 	static char buffer[65536];
 	struct pollfd polled[2 * MOST + 2];
 	uint64_t received[MOST] = { 0 };
-	double begin[MOST];
-	int flows, taken = 0, started = 0, is_sender[2 * MOST + 2] = { 0 }, index_of[2 * MOST + 2] = { 0 }, number = 2;
+	struct order orders[MOST] = { 0 };
+	int flows, is_list, taken = 0, started = 0, is_sender[2 * MOST + 2] = { 0 }, index_of[2 * MOST + 2] = { 0 }, number = 2;
 	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(5001) };
 	double start, end, datagram;
 
-	if (count < 5 || count > 6 || (flows = atoi(words[1])) > MOST || !inet_aton(words[2], &peer.sin_addr))
+	if (count < 5 || count > 6)
+		return 2;
+	is_list = strchr(words[1], ':') != NULL;
+	flows = is_list ? listed(words[1], orders) : atoi(words[1]);
+	if (flows > MOST || (is_list && !flows) || !inet_aton(words[2], &peer.sin_addr))
 		return 2;
 	srand48(atol(words[3]));
 	polled[0].fd = bound(SOCK_STREAM, 5001);
@@ -67,27 +99,46 @@ int main(int count, char **words)
 		return 1;
 	}
 	end = start + atof(words[4]);
-	datagram = start;
-	for (int flow = 0; flow < flows; flow++)
-		begin[flow] = start + drand48() / 10;
+	datagram = is_list || !flows ? end : start;
+	for (int flow = 0; flow < flows; flow++) {
+		orders[flow].begin = start + (is_list ? orders[flow].begin : drand48() / 10);
+		orders[flow].stop = is_list ? start + orders[flow].stop : end;
+	}
 	for (double time = now(); time < end; time = now()) {
 		double wake = datagram;
 
 		for (int flow = 0; flow < flows; flow++) {
-			if (begin[flow] > 0 && begin[flow] <= time) {
+			struct order *order = &orders[flow];
+
+			if (order->begin > 0 && order->begin <= time) {
 				int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
+				if (order->control[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, order->control,
+								    strlen(order->control))) {
+					perror(order->control);
+					return 1;
+				}
 				if (connect(fd, (struct sockaddr *)&peer, sizeof peer) && errno != EINPROGRESS) {
 					perror("connect");
 					return 1;
 				}
 				fprintf(stderr, "%.4f\n", time - start);
-				begin[flow] = 0;
+				order->begin = 0;
+				order->at = number;
 				started++;
 				is_sender[number] = 1;
 				polled[number++] = (struct pollfd){ .fd = fd, .events = POLLOUT };
-			} else if (begin[flow] > 0 && begin[flow] < wake) {
-				wake = begin[flow];
+			} else if (order->begin > 0 && order->begin < wake) {
+				wake = order->begin;
+			}
+			if (order->at && order->stop <= time) {
+				/* poll() skips what is negative. */
+				setsockopt(polled[order->at].fd, SOL_SOCKET, SO_LINGER, &RESET, sizeof RESET);
+				close(polled[order->at].fd);
+				polled[order->at] = (struct pollfd){ .fd = -1 };
+				order->at = 0;
+			} else if (order->at && order->stop < wake) {
+				wake = order->stop;
 			}
 		}
 		if (datagram <= time) {
@@ -118,16 +169,18 @@ int main(int count, char **words)
 				if (bytes > 0 && !is_sender[at] && now() >= start + STEADY)
 					received[index_of[at]] += bytes;
 			}
+			/* The other end has reset or closed it. */
+			if (!is_sender[at] && (bytes == 0 || (bytes < 0 && errno != EAGAIN))) {
+				close(polled[at].fd);
+				polled[at] = (struct pollfd){ .fd = -1 };
+			}
 		}
 	}
 	for (int flow = 0; flow < taken; flow++)
 		printf("%llu\n", (unsigned long long)received[flow]);
 	fflush(stdout);
 	/* What waits is never sent: a reset. */
-	for (int at = 2; at < number; at++) {
-		struct linger none = { 1, 0 };
-
-		setsockopt(polled[at].fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-	}
+	for (int at = 2; at < number; at++)
+		setsockopt(polled[at].fd, SOL_SOCKET, SO_LINGER, &RESET, sizeof RESET);
 	return started == flows ? 0 : 1;
 }

@@ -70,6 +70,30 @@ runs() {
       "starts up" $(cat /tmp/up.starts), down $(cat /tmp/down.starts)
   done
 }
+# flent's square wave: flows that begin and stop at fixed times, one way, with pings each 20 ms.
+square() {
+  [ "${only:-flentsquare-m40-r40-pfifo1000}" = flentsquare-m40-r40-pfifo1000 ] || return 0
+  ran=yes
+  modprobe tcp_bbr
+  for end in m0 m1; do ip netns exec mid /bin/tc qdisc replace dev $end root netem delay 20ms limit 200000; done
+  ip netns exec rtr /bin/tc qdisc del dev r0 root 2>/dev/null
+  for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    ip netns exec rtr /bin/tc qdisc del dev r1 root 2>/dev/null
+    shaped r1 40 pfifo limit 1000
+    ip netns exec cli ping -q -c 3 -i 0.1 10.0.3.2 >/dev/null
+    start=$(awk '{ print $1 + 1 }' /proc/uptime)
+    ip netns exec cli ping -i 0.02 -w 37 10.0.3.2 >/tmp/pings &
+    pings=$!
+    ip netns exec srv /job/load 0 10.0.1.1 1 36 $start >/tmp/up.bytes &
+    server=$!
+    ip netns exec cli /job/load bbr:0:18,cubic:3:21,bbr:9:27,cubic:15:33 10.0.3.2 1 36 $start >/dev/null 2>&1
+    wait $server $pings
+    sed -nE 's/.*seq=([0-9]+) .*time=([0-9.]+) ms/\1 \2/p' /tmp/pings | awk '$1 > 300 { print $2 }' | sort -n >/tmp/sorted
+    median=$(awk '{ all[NR] = $1 } END { printf "%.1f", all[int((NR + 1) / 2)] - 40 }' /tmp/sorted)
+    echo "  flentsquare-m40-r40-pfifo1000: median $median, drops $(dropped r1), bytes" $(cat /tmp/up.bytes)
+  done
+}
+square
 runs rrul-m4d16-r40-codel 4 16 40 codel
 runs rrul-m2d30-r20-pfifo1000 2 30 20 pfifo limit 1000
 runs rrul-m4d16-r40-pfifo1000 4 16 40 pfifo limit 1000

@@ -167,6 +167,38 @@ mod tests {
         assert_eq!(at(&dsss, -2.0), Errors::Snr(-2.0).probability(&dsss, 1_000));
     }
 
+    /// `docs/limits.md`: the curves of ns-3's tables (`error-rate-tables.cc` of 2020, BCC, 1458 bytes, simulated
+    /// links) lie below both of ours, and fall faster than the chosen slope and slower than the code's.
+    #[test]
+    fn a_published_curve_has_a_slope_between_our_two() {
+        // Where a tenth is lost, dB, for MCS 0 to 7; and what is lost at MCS 7.
+        let tenth = [0.86, 3.89, 6.37, 9.63, 12.72, 17.02, 18.31, 19.58];
+        let mcs_7 = [(18.0, 0.978_5), (18.5, 0.739_3), (19.0, 0.337_5), (19.5, 0.123_4), (20.0, 0.035_5)];
+        let at = |errors: fn(f64) -> Errors, mcs: u8, share: f64| {
+            let rate: PhyRate = format!("mcs{mcs}").parse().expect("a rate");
+            let (mut low, mut high) = (-10.0, 40.0);
+            for _ in 0..60 {
+                let middle = f64::midpoint(low, high);
+                let is_lost = errors(middle).probability(&rate, 1458) > share;
+                *(if is_lost { &mut low } else { &mut high }) = middle;
+            }
+            low
+        };
+        for (mcs, published) in (0..).zip(tenth) {
+            let [chosen, coded] = [Errors::Snr, Errors::Coded].map(|model| at(model, mcs, 0.1) - published);
+            assert!((2.65..3.65).contains(&chosen), "MCS {mcs}: {chosen} dB above it");
+            assert!((3.05..4.35).contains(&coded), "MCS {mcs}: {coded} dB above it");
+        }
+        let published = |share: f64| {
+            let pair = mcs_7.windows(2).find(|pair| pair[1].1 < share).expect("a pair");
+            let [(from, more), (to, less)] = [pair[0], pair[1]];
+            from + (to - from) * (more - share) / (more - less)
+        };
+        let width = published(0.1) - published(0.9);
+        let [chosen, coded] = [Errors::Snr, Errors::Coded].map(|model| at(model, 7, 0.1) - at(model, 7, 0.9));
+        assert!(coded < 0.9 * width && chosen > 1.3 * width, "{coded}, {width}, {chosen} dB");
+    }
+
     #[test]
     fn a_faster_rate_needs_more() {
         let at = |text: &str| Errors::Snr(20.0).probability(&text.parse().expect("a rate"), 1538);
