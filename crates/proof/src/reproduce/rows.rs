@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn what_covers_a_row_exists() {
-        let claims: BTreeSet<(&str, &str)> = CLAIMS.iter().map(|(page, what, _)| (&**page, &**what)).collect();
+        let claims: BTreeSet<(&str, &str)> =
+            CLAIMS.iter().map(|(page, what, _)| (&**page, &**what)).collect();
         assert_eq!(claims.len(), CLAIMS.len(), "two claims of a page have the same words");
         for [name, cover] in read().iter().flat_map(|table| &table.rows) {
             match Cover::read(cover) {

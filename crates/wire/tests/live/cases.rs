@@ -23,7 +23,7 @@ use netlink_packet_netfilter::{NetfilterHeader, NetfilterMessage, NetfilterProto
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
-use crate::bars::{a_gigabit_is_exact, traffic_both_ways_leaves_half_a_processor};
+use crate::bars::{a_gigabit_is_exact, traffic_both_ways_leaves_a_third_of_a_processor};
 use crate::load::{MOST_ERROR, MOST_IDLE};
 use crate::net::{
     Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
@@ -49,7 +49,7 @@ cases![ONE_THREAD, "", false:
     idle_engine_adds_little_delay,
     steady_rate_is_exact,
     a_gigabit_is_exact,
-    traffic_both_ways_leaves_half_a_processor,
+    traffic_both_ways_leaves_a_third_of_a_processor,
     marks_are_in_the_real_header,
     unprivileged_user_can_run_a_lab,
     a_missing_right_is_named_with_its_cure,
@@ -104,7 +104,7 @@ macro_rules! lab_or_skip {
 pub(crate) use lab_or_skip;
 
 /// In the error of [`valid`], if that is why the results are not valid.
-pub(crate) const HYPERVISOR: &str = "a hypervisor takes this machine's processors";
+const HYPERVISOR: &str = "a hypervisor takes this machine's processors";
 
 /// Measures until the engine calls the result valid, at most three times with a pause in between, and
 /// prints the number of tries. The error is the engine's verdict on the last result, with [`HYPERVISOR`] if

@@ -2,9 +2,8 @@
 //!
 //! Tests without the privilege that they need are skipped, with a message, and counted; under
 //! `GOODQUEUE_REQUIRE_ALL` a skip is a failure. A measurement that the engine itself calls not valid (a
-//! busy machine) is repeated up to three times; then the test counts as skipped. The tests of the
-//! engine's bars fail then, unless a hypervisor took the processors. A valid but wrong measurement fails
-//! at once. Without root the program enters a user namespace.
+//! busy machine) is repeated up to three times; then the test counts as skipped. A valid but wrong
+//! measurement fails at once. Without root the program enters a user namespace.
 //!
 //! The program is its own helper: `live helper NAME` runs a part that must be in another process.
 #![allow(clippy::unwrap_used)]
