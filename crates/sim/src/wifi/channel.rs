@@ -167,8 +167,9 @@ mod tests {
         assert_eq!(at(&dsss, -2.0), Errors::Snr(-2.0).probability(&dsss, 1_000));
     }
 
-    /// `docs/limits.md`: the curves of ns-3's tables (`error-rate-tables.cc` of 2020, BCC, 1458 bytes, simulated
-    /// links) lie below both of ours, and fall faster than the chosen slope and slower than the code's.
+    /// `docs/limits.md`: the curves of ns-3's tables (`error-rate-tables.cc` of 2020, BCC, 1458 bytes,
+    /// simulated links) lie below both of ours, and fall faster than the chosen slope and slower than the
+    /// code's.
     #[test]
     fn a_published_curve_has_a_slope_between_our_two() {
         // Where a tenth is lost, dB, for MCS 0 to 7; and what is lost at MCS 7.

@@ -39,10 +39,10 @@ pub(crate) fn a_gigabit_is_exact() -> Outcome {
     loaded(&lab, row("fq_codel", 1000)).map_or_else(|skipped| skipped, |_| Outcome::Passed)
 }
 
-/// 100 Mbit/s both ways. The bar is a quarter of a processor ([`MOST_SHARE`]), which the engine misses: it
-/// takes about 40 % (docs/performance.md, "The live engine"; the benchmark `engine` has the bar). The test
-/// keeps it from taking much more: before it sent in both directions at once, it took 59 to 71 %. The build of
-/// the tests is slower than a release; it took 50 %.
+/// 100 Mbit/s both ways. The bar is a quarter of a processor ([`MOST_SHARE`]), which the engine misses:
+/// it takes about 40 % (docs/performance.md, "The live engine"; the benchmark `engine` has the bar). The
+/// test keeps it from taking much more: before it sent in both directions at once, it took 59 to 71 %.
+/// The build of the tests is slower than a release; it took 50 %.
 pub(crate) fn traffic_both_ways_leaves_a_third_of_a_processor() -> Outcome {
     const MOST: f64 = 2.0 / 3.0;
     let lab = lab_or_skip!(&LabSpec::default());
