@@ -174,6 +174,8 @@ for queue in "--queue fq_codel" "--layout simple"; do
   follows --shaper shape $queue
   uploads
   ok "autorate with our queues: $queue follows, too ($up kbit/s)" between 4000 "$up" 5250
+  # Seen once with 1000 kbit/s, as without answers.
+  [ "$up" -ge 4000 ] || tail -n 40 /tmp/up /tmp/follow.err /tmp/follow | cut -c1-400 | sed 's/^/  /'
   wait $test
   ok "autorate with our queues: $queue ends well" ends_well
 done
