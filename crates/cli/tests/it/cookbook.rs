@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::reproduce::half_digit;
 use super::{Scratch, stderr, stdout};
 
 fn docs() -> PathBuf {
@@ -160,8 +161,7 @@ fn each_figure_that_doctor_cites_is_on_the_page_that_it_names() {
             let (Ok(figure), true) = (trio[1].parse::<f64>(), ["ms", "%", "times"].contains(&unit)) else {
                 continue;
             };
-            let decimals = trio[1].split_once('.').map_or(0, |(_, behind)| behind.len());
-            let half = 0.5 / 10_f64.powi(i32::try_from(decimals).expect("few digits")) + 1e-9;
+            let half = half_digit(trio[1]);
             let is_there = known.iter().any(|&value| (value - figure).abs() <= half);
             assert!(is_there, "{rule}: {figure} {unit} is not on the pages that it names");
             compared += 1;

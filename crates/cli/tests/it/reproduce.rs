@@ -105,6 +105,12 @@ fn figures_of_headlines_are_those_of_their_pages() {
     assert!(compared >= 40, "only {compared} figures compared");
 }
 
+/// Half of the last digit of a decimal number. The factor leaves room for the binary fractions.
+pub(crate) fn half_digit(number: &str) -> f64 {
+    let decimals = number.split_once('.').map_or(0, |(_, behind)| behind.len());
+    0.5 / 10_f64.powi(i32::try_from(decimals).expect("few digits")) * (1.0 + 1e-9)
+}
+
 /// Numbers with a unit, or with a point and without a unit: each with half of its last digit, times in ms.
 fn quantities(text: &str) -> Vec<(f64, f64, &'static str)> {
     let words: Vec<&str> =
@@ -114,8 +120,7 @@ fn quantities(text: &str) -> Vec<(f64, f64, &'static str)> {
     for (place, &word) in words.iter().enumerate() {
         let word = bare(word);
         let Some(number) = word.parse::<f64>().ok().filter(|number| number.is_finite()) else { continue };
-        let decimals = word.split_once('.').map_or(0, |(_, behind)| behind.len());
-        let half = 0.5 / 10_f64.powi(i32::try_from(decimals).expect("few digits"));
+        let half = half_digit(&word);
         // "37.7 to 57.6 Mbit/s": both have the unit.
         let unit = match words[place + 1..] {
             [between, _, unit, ..] if ["to", "and"].contains(&between) => bare(unit),
@@ -127,11 +132,10 @@ fn quantities(text: &str) -> Vec<(f64, f64, &'static str)> {
             "ms" => (1.0, "ms"),
             "%" => (1.0, "%"),
             "Mbit/s" => (1.0, "Mbit/s"),
-            _ if decimals > 0 => (1.0, ""),
+            _ if word.contains('.') => (1.0, ""),
             _ => continue,
         };
-        // The factor leaves room for the binary fractions.
-        all.push((number * by, half * by * (1.0 + 1e-9), unit));
+        all.push((number * by, half * by, unit));
     }
     all
 }

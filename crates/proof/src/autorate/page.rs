@@ -52,9 +52,9 @@ fn sorted(outcomes: &[Outcome], value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
     values
 }
 
-/// The middle one of an odd number of ascending values.
+/// The middle one of an odd number of ascending values; 0 for none.
 fn median(values: &[f64]) -> f64 {
-    values[values.len() / 2]
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// Median and range of ascending values.
@@ -185,8 +185,7 @@ fn on<'a>(results: &'a [Results], name: &str, policy: Policy) -> &'a [Outcome] {
 
 /// The 95th percentile of the rise on a link, ms: the median of all seeds.
 fn rise_on(results: &[Results], name: &str, policy: Policy, way: usize) -> f64 {
-    let values = sorted(on(results, name, policy), |outcome| outcome.ways[way].rise[1]);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    median(&sorted(on(results, name, policy), |outcome| outcome.ways[way].rise[1]))
 }
 
 /// The least and the largest of these, of all links but some, in words.
@@ -215,7 +214,7 @@ fn drains(results: &[Results], name: &str, way: usize) -> [f64; 2] {
     let mut all: Vec<f64> = outcomes.iter().flat_map(accepted).collect();
     all.sort_by(f64::total_cmp);
     let counts = sorted(outcomes, |outcome| accepted(outcome).len() as f64);
-    [all, counts].map(|values| values.get(values.len() / 2).copied().unwrap_or_default())
+    [all, counts].map(|values| median(&values))
 }
 
 /// The causes with figures of this page.
@@ -232,7 +231,7 @@ fn causes(results: &[Results]) -> String {
     });
     let [bad_factor, drift_factor] = ["bad reflectors", "clock drift"].map(|name| {
         let [_, factor] = all_shares(on(results, name, Policy::Ours), on(results, name, Policy::Oracle), 1);
-        factor.get(factor.len() / 2).copied().unwrap_or_default()
+        median(&factor)
     });
     let [[bad_accepted, bad_drains], [drift_accepted, drift_drains]] =
         ["bad reflectors", "clock drift"].map(|name| drains(results, name, 1));
